@@ -1,0 +1,33 @@
+"""Settings that are objects: given as an object, as plain data, or as a word for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from smalti.errors import ConfigError
+
+Choice = TypeVar("Choice")
+
+
+def choose(setting: str, value: Any, options: Mapping[str, type[Choice]]) -> Choice:
+    """The strategy object that ``value`` names.
+
+    Args:
+        setting: What is being chosen, for the message.
+        value: An object, its plain data ``{"kind": word, ...}``, or a word.
+        options: The words and what they stand for.
+    """
+    if isinstance(value, tuple(options.values())):
+        return value
+    settings: dict[str, Any] = {}
+    if isinstance(value, Mapping):
+        settings = {key: item for key, item in value.items() if key != "kind"}
+        value = value.get("kind")
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(repr(word) for word in options)
+        raise ConfigError(f"expected {setting} to be one of {known}, got {value!r}")
+    try:
+        return options[value](**settings)
+    except TypeError as error:
+        raise ConfigError(f"can't make {setting} {value!r}: {error}") from error

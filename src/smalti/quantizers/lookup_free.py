@@ -1,0 +1,101 @@
+"""Lookup-free quantization: each coordinate becomes the sign it has.
+
+Reference:
+    Yu et al., "Language Model Beats Diffusion: Tokenizer is Key to Visual Generation", ICLR
+    2024, arXiv:2310.05737, section 3.1.
+
+Differs from the paper:
+    Each bit keeps a code of its own. The entropy of the mean assignment is summed over bits
+    instead of taken over all 2^bits words: an upper bound of it, without a table of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from smalti.errors import require
+from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
+from smalti.quantizers.gradients import straight_through
+from smalti.quantizers.stacked import mean_square
+
+
+@quantizers.register("lookup_free")
+class LookupFree(Quantizer):
+    """``bits`` codebooks of the two words -1 and 1.
+
+    Args:
+        dim: Width of the vectors, in and out; projected where it is not ``bits``.
+        bits: How many signs are kept.
+        beta: How strongly an encoder is held to the signs.
+        entropy_weight: Weight of: sure assignments for a vector, even ones over the batch.
+        sharpness: Inverse temperature of the soft assignments in that term.
+
+    Metrics: distortion (of the signs), bit_entropy (of the mean assignment, in nats a bit).
+    """
+
+    example: ClassVar[Mapping[str, Any]] = {"dim": 8, "bits": 4}
+    learns_from_vectors = True
+
+    def __init__(
+        self,
+        dim: int,
+        bits: int,
+        *,
+        beta: float = 0.25,
+        entropy_weight: float = 0.1,
+        sharpness: float = 1.0,
+    ) -> None:
+        require(is_count(bits), f"bits must be a whole number >= 1, got {bits!r}")
+        require(beta >= 0 and entropy_weight >= 0, "beta and entropy_weight must be >= 0")
+        require(sharpness > 0, f"sharpness must be > 0, got {sharpness}")
+        super().__init__(dim, (2,) * bits)
+        self.bits, self.beta = bits, beta
+        self.entropy_weight, self.sharpness = entropy_weight, sharpness
+        self.project_in = nn.Identity() if dim == bits else nn.Linear(dim, bits)
+        self.project_out = nn.Identity() if dim == bits else nn.Linear(bits, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
+        """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
+        flat = self.checked(x, mask).reshape(-1, self.dim)
+        valid = None if mask is None else mask.reshape(-1)
+        with torch.autocast(flat.device.type, enabled=False):
+            narrow = self.project_in(flat)
+            codes = (narrow > 0).long()
+            signs = codes.float() * 2 - 1
+            vectors = self.project_out(straight_through(narrow, signs))
+        commitment = mean_square((narrow - signs)[None], valid)[0]
+        weights = flat.new_ones(len(flat), 1) if valid is None else valid.float()[:, None]
+        total = weights.sum().clamp(min=1)
+        # Minus the squared distances to 1 and -1 differ by four times the coordinate.
+        logits = 4 * self.sharpness * narrow
+        ones = torch.sigmoid(logits)
+        sure = functional.softplus(logits) - ones * logits
+        mean = ((weights * ones).sum(dim=0) / total).clamp(1e-6, 1 - 1e-6)
+        even = torch.special.entr(mean) + torch.special.entr(1 - mean)
+        entropy = ((weights * sure).sum(dim=0) / total - even).sum()
+        return Quantized(
+            vectors=vectors.view(x.shape).to(x.dtype),
+            codes=codes.view(*x.shape[:-1], self.bits),
+            loss=self.beta * commitment + self.entropy_weight * entropy,
+            metrics={
+                "distortion": commitment.detach(),
+                "bit_entropy": even.detach().mean(),
+            },
+        )
+
+    def encode(self, x: Tensor) -> Tensor:
+        """The codes ``(..., bits)`` of vectors ``(..., dim)``."""
+        flat = self.checked(x).reshape(-1, self.dim)
+        with torch.autocast(flat.device.type, enabled=False):
+            return (self.project_in(flat) > 0).long().view(*x.shape[:-1], self.bits)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """The vectors ``(..., dim)`` of codes ``(..., bits)``."""
+        signs = self.checked_codes(codes).reshape(-1, self.bits).float() * 2 - 1
+        vectors: Tensor = self.project_out(signs)
+        return vectors.view(*codes.shape[:-1], self.dim)

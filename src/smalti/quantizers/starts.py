@@ -1,0 +1,108 @@
+"""Where codewords are before the first step: at random, on data, or spread over data.
+
+Reference:
+    Arthur, Vassilvitskii, "k-means++: The Advantages of Careful Seeding", SODA 2007
+    (``KMeansStart``).
+
+Differs from the paper:
+    ``KMeansStart`` runs a few Lloyd steps after the seeding, as every user of it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from smalti.errors import require
+from smalti.quantizers.nearest import nearest
+from smalti.quantizers.sampling import draw
+from smalti.quantizers.scatter import sum_by_code
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """Normal numbers, whatever the data are.
+
+    Args:
+        scale: Their standard deviation.
+    """
+
+    kind: ClassVar[str] = "random"
+    scale: float = 1.0
+    needs_data: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require(self.scale > 0, f"the scale of a random start must be > 0, got {self.scale}")
+
+
+@dataclass(frozen=True)
+class DataStart:
+    """Vectors drawn from the data; jittered copies where there are too few."""
+
+    kind: ClassVar[str] = "data"
+    needs_data: ClassVar[bool] = True
+
+    def codewords(self, x: Tensor, mask: Tensor | None, size: int) -> Tensor:
+        """``(parts, size, dim)`` drawn from ``x`` ``(parts, n, dim)``."""
+        return draw(x, mask, size)
+
+
+@dataclass(frozen=True)
+class KMeansStart:
+    """Vectors drawn far apart from each other, then moved to the middle of their own.
+
+    Args:
+        iterations: Lloyd steps after the seeding.
+        sample: At most so many vectors are looked at.
+    """
+
+    kind: ClassVar[str] = "kmeans++"
+    iterations: int = 10
+    sample: int = 65_536
+    needs_data: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require(self.iterations >= 0, f"iterations must be >= 0, got {self.iterations}")
+        require(self.sample >= 1, f"sample must be >= 1, got {self.sample}")
+
+    def codewords(self, x: Tensor, mask: Tensor | None, size: int) -> Tensor:
+        """``(parts, size, dim)`` seeded from ``x`` ``(parts, n, dim)`` and refined."""
+        require(
+            not torch.compiler.is_compiling(),
+            "a k-means++ start can't be compiled; call start_from(batches) before",
+        )
+        if mask is not None:
+            x = x[:, mask]
+        if x.shape[1] <= size:
+            return draw(x, None, size)
+        if x.shape[1] > self.sample:
+            x = draw(x, None, max(self.sample, size))
+        centres = _seed(x, size)
+        for _ in range(self.iterations):
+            codes = nearest(x, centres)
+            counts, sums = sum_by_code(x, codes, size)
+            means = sums / counts.clamp(min=1).unsqueeze(-1)
+            centres = torch.where((counts > 0).unsqueeze(-1), means, centres)
+        return centres
+
+
+def _seed(x: Tensor, size: int) -> Tensor:
+    """Draw each next centre with probability in proportion to the squared distance so far."""
+    parts, n, dim = x.shape
+    centres = x.new_empty(parts, size, dim)
+    pick = torch.randint(n, (parts, 1), device=x.device)
+    gap = x.new_full((parts, n), torch.inf)
+    for index in range(size):
+        centre = x.gather(1, pick.unsqueeze(-1).expand(parts, 1, dim))
+        centres[:, index] = centre.squeeze(1)
+        gap = torch.minimum(gap, (x - centre).square().sum(-1))
+        # All gaps are zero when there are fewer distinct vectors than centres.
+        pick = torch.multinomial(gap + 1e-30, 1)
+    return centres
+
+
+STARTS = {kind.kind: kind for kind in (RandomStart, DataStart, KMeansStart)}
+Start = RandomStart | DataStart | KMeansStart
