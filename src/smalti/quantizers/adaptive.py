@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.errors import require
+from smalti.errors import DataError, require
 from smalti.quantizers.annealing import Annealing
 from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
 from smalti.quantizers.stacked import mean_square
@@ -90,6 +90,10 @@ class Adaptive(Quantizer):
             selection in {"location", "slab"},
             f"selection is 'location' or 'slab', not {selection!r}",
         )
+        require(
+            update == "all" or selection == "location",
+            "update='selected' needs selection='location': a slab lies across all locations",
+        )
         sizes = [size for size, _ in pool]
         slab = selection == "slab"
         super().__init__(dim, (len(pool), *(sizes if slab else [max(sizes)])))
@@ -138,7 +142,7 @@ class Adaptive(Quantizer):
                 self.annealing.advance()
         return Quantized(
             vectors=vectors.view(x.shape).to(x.dtype),
-            codes=self._codes(selected, torch.stack(words, dim=-1)).view(*x.shape[:-1], -1),
+            codes=self._codes(selected, torch.stack(words, dim=-1)).view(*x.shape[:-1], self.num_codebooks),
             loss=self.beta * torch.stack(losses).mean(),
             metrics={
                 "distortion": torch.stack(metrics["distortion"]).mean(),
@@ -158,7 +162,7 @@ class Adaptive(Quantizer):
                 book.encode(project(flat)).squeeze(-1)
                 for book, project in zip(self._books(), self.project_in, strict=True)
             ]
-        return self._codes(selected, torch.stack(words, dim=-1)).view(*x.shape[:-1], -1)
+        return self._codes(selected, torch.stack(words, dim=-1)).view(*x.shape[:-1], self.num_codebooks)
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes; a word beyond its codebook is refused."""
@@ -174,7 +178,8 @@ class Adaptive(Quantizer):
             if not torch.compiler.is_compiling():
                 require(
                     word.numel() == 0 or int(word.max()) < size,
-                    f"expected words of codebook {index} in 0..{size - 1}, got {word.tolist()[:9]}",
+                    f"expected words of codebook {index} in 0..{size - 1}, got {int(word.max())}",
+                    DataError,
                 )
             outs.append(self.project_out[index](book.decode(word.clamp(max=size - 1)[:, None])))
         gates = functional.one_hot(selected, len(self.pool)).float()

@@ -176,16 +176,13 @@ class Quantizer(nn.Module, ABC):
         return codes
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        before = {
-            name: tensor
-            for name, tensor in (*self.named_parameters(), *self.named_buffers())
-            if tensor.dtype == torch.float32
-        }
-        super()._apply(fn, recurse)
-        for name, tensor in (*self.named_parameters(), *self.named_buffers()):
-            if name in before and tensor.dtype != torch.float32 and tensor.is_floating_point():
-                # From the old values: a trip through half precision would round them.
-                tensor.data = before[name].detach().to(tensor.device)
+        def in_float32(tensor: Tensor) -> Tensor:
+            made = fn(tensor)
+            if tensor.dtype == torch.float32 and made.dtype != torch.float32:
+                return tensor.to(made.device)
+            return made
+
+        super()._apply(in_float32, recurse)
         return self
 
     def extra_repr(self) -> str:

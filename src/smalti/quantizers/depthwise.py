@@ -137,7 +137,7 @@ class Depthwise(Product):
         grid = stack.view(
             self.slices, -1, rows // self.slices, columns, self.slices * self.width
         ).transpose(0, 1)
-        return grid.reshape(*shape[:-1], -1)[..., : self.dim]
+        return grid.reshape(*shape[:-1], self.slices * self.width)[..., : self.dim]
 
     def _unstack_codes(self, codes: Tensor, shape: torch.Size) -> Tensor:
         rows, columns = shape[-2], shape[-1]

@@ -80,7 +80,7 @@ class _Differentiable(Quantizer):
 
     def encode(self, x: Tensor) -> Tensor:
         """The codes ``(..., num_codebooks)``, under the running statistics."""
-        return self._choose(self._groups(self.checked(x))).t().reshape(*x.shape[:-1], -1)
+        return self._choose(self._groups(self.checked(x))).t().reshape(*x.shape[:-1], self.num_codebooks)
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes ``(..., num_codebooks)``."""
@@ -195,7 +195,7 @@ class DifferentiableSoftmax(_Differentiable):
             stack = straight_through(queries, self._look_up(codes))
         return Quantized(
             vectors=self._join(stack).view(x.shape).to(x.dtype),
-            codes=codes.t().reshape(*x.shape[:-1], -1),
+            codes=codes.t().reshape(*x.shape[:-1], self.num_codebooks),
             loss=queries.new_zeros(()),
             metrics=self._metrics(queries, stack, codes, valid),
         )
@@ -258,7 +258,7 @@ class DifferentiableCentroid(_Differentiable):
         stack = straight_through(queries, chosen)
         return Quantized(
             vectors=self._join(stack).view(x.shape).to(x.dtype),
-            codes=codes.t().reshape(*x.shape[:-1], -1),
+            codes=codes.t().reshape(*x.shape[:-1], self.num_codebooks),
             loss=attraction + self.beta * commitment,
             metrics=self._metrics(queries, chosen, codes, valid),
         )

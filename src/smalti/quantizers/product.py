@@ -180,14 +180,16 @@ class Product(Quantizer):
     def _slice(self, flat: Tensor) -> Tensor:
         """``(n, dim)`` as a stack ``(num_codebooks, n, width)``."""
         if self.combine == "sum":
-            return torch.einsum("nd,mde->mne", flat, self.views)
+            with torch.autocast(flat.device.type, enabled=False):
+                return torch.einsum("nd,mde->mne", flat, self.views)
         flat = functional.pad(flat, (0, self.slices * self.width - self.dim))
         return flat.view(len(flat), self.slices, self.width).transpose(0, 1).contiguous()
 
     def _combine(self, stack: Tensor) -> Tensor:
         if self.combine == "sum":
             return stack.sum(dim=0)
-        return stack.transpose(0, 1).reshape(stack.shape[1], -1)[:, : self.dim]
+        joined = stack.transpose(0, 1).reshape(stack.shape[1], self.slices * self.width)
+        return joined[:, : self.dim]
 
     def _pieces(self, flat: Tensor) -> list[Tensor]:
         if self.combine == "sum":

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from smalti.errors import require
@@ -59,4 +60,6 @@ class Repeated(Product):
         return settings
 
     def _slice(self, flat: Tensor) -> Tensor:
-        return self.view(flat).unsqueeze(0).expand(self.slices, -1, -1)  # type: ignore[no-any-return]
+        with torch.autocast(flat.device.type, enabled=False):
+            view: Tensor = self.view(flat)
+        return view.unsqueeze(0).expand(self.slices, -1, -1)

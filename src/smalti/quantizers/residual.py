@@ -112,7 +112,7 @@ class Residual(Quantizer):
         vectors = total if through_vectors else straight_through(flat, total)
         return Quantized(
             vectors=vectors.view(x.shape).to(x.dtype),
-            codes=torch.cat(codes, dim=-1).view(*x.shape[:-1], -1),
+            codes=torch.cat(codes, dim=-1).view(*x.shape[:-1], self.num_codebooks),
             loss=loss.sum() if self.reduction == "sum" else loss.mean(),
             metrics={"distortion": mean_square(error, valid)[0], **metrics},
         )
@@ -124,7 +124,7 @@ class Residual(Quantizer):
         for level in self._levels():
             codes.append(level.encode(flat - total))
             total = total + level.decode(codes[-1])
-        return torch.cat(codes, dim=-1).view(*x.shape[:-1], -1)
+        return torch.cat(codes, dim=-1).view(*x.shape[:-1], self.num_codebooks)
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes ``(..., num_codebooks)``."""

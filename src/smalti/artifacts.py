@@ -1,0 +1,185 @@
+"""Directories that describe and check themselves: a manifest and safetensors, never pickle.
+
+A directory is written beside its place and moved there in one step: a process that is
+killed leaves the old artifact or the new one, never a mixture.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from smalti.errors import ArtifactError, require
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+TENSORS = "tensors.safetensors"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What a directory holds.
+
+    Args:
+        kind: Which part of smalti made it, such as ``"quantizer"``.
+        spec: The settings from which it is built.
+        tensors: Its numbers, by name.
+        sizes: Bytes of each tensor, by name.
+        origin: Where it came from, in free words.
+        versions: The libraries it was written with.
+    """
+
+    kind: str
+    spec: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    sizes: Mapping[str, int]
+    origin: str
+    versions: Mapping[str, str]
+
+
+def write_artifact(
+    directory: str | Path,
+    kind: str,
+    spec: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    origin: str = "",
+) -> None:
+    """Write an artifact; an older artifact at that place is replaced, anything else is not."""
+    from safetensors.torch import save_file  # noqa: PLC0415  (light import of this module)
+
+    place = Path(directory)
+    if place.exists() and not (place.is_dir() and _is_replaceable(place)):
+        raise ArtifactError(
+            f"{place} exists and is not a smalti artifact; choose a new directory or remove it"
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.parent / f".{place.name}.{secrets.token_hex(4)}"
+    draft.mkdir()
+    try:
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(plain, draft / TENSORS)
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "kind": kind,
+            "spec": spec,
+            "sizes": {name: tensor.nbytes for name, tensor in plain.items()},
+            "origin": origin,
+            "versions": _versions(),
+            "sha256": {TENSORS: _digest(draft / TENSORS)},
+        }
+        manifest["checksum"] = _checksum(manifest)
+        text = json.dumps(manifest, indent=2, sort_keys=True)
+        (draft / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        _move_into_place(draft, place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def read_manifest(directory: str | Path) -> dict[str, Any]:
+    """The checked manifest of an artifact, its files' checksums included."""
+    place = Path(directory)
+    path = place / MANIFEST
+    require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
+    require(path.is_file(), f"{place} has no {MANIFEST}: not a smalti artifact", ArtifactError)
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ArtifactError(f"{path} is damaged, not JSON: {error}") from error
+    require(isinstance(manifest, dict), f"{path} is damaged: not an object", ArtifactError)
+    version = manifest.get("format_version")
+    require(
+        version == FORMAT_VERSION,
+        f"{path} has format version {version!r}, this smalti reads {FORMAT_VERSION}; "
+        "load it with the smalti that wrote it",
+        ArtifactError,
+    )
+    require(
+        manifest.get("checksum") == _checksum(manifest),
+        f"{path} was changed after it was written; save the artifact again instead of editing it",
+        ArtifactError,
+    )
+    for name, expected in manifest["sha256"].items():
+        file = place / name
+        require(file.is_file(), f"{file} is missing", ArtifactError)
+        require(
+            _digest(file) == expected,
+            f"{file} is damaged: its SHA-256 is not the one in {MANIFEST}",
+            ArtifactError,
+        )
+    return manifest
+
+
+def read_artifact(directory: str | Path, kind: str) -> Artifact:
+    """The checked content of an artifact of that kind."""
+    from safetensors.torch import load_file  # noqa: PLC0415  (light import of this module)
+
+    manifest = read_manifest(directory)
+    require(
+        manifest["kind"] == kind,
+        f"{directory} holds a {manifest['kind']}, expected a {kind}",
+        ArtifactError,
+    )
+    return Artifact(
+        kind=kind,
+        spec=manifest["spec"],
+        tensors=load_file(Path(directory) / TENSORS),
+        sizes=manifest["sizes"],
+        origin=manifest["origin"],
+        versions=manifest["versions"],
+    )
+
+
+def _is_replaceable(place: Path) -> bool:
+    return (place / MANIFEST).is_file() or not any(place.iterdir())
+
+
+def _move_into_place(draft: Path, place: Path) -> None:
+    if not place.exists():
+        draft.rename(place)
+        return
+    if not _exchange(draft, place):
+        # Elsewhere than on Linux two names can't be exchanged in one step: between these
+        # two lines the old artifact has its neighbour's name, and nothing is lost.
+        old = draft.with_name(draft.name + ".old")
+        place.rename(old)
+        draft.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names atomically, where the system can."""
+    if platform.system() != "Linux":
+        return False
+    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    at_working_directory, exchange = -100, 2
+    return swap is not None and 0 == swap(
+        at_working_directory, os.fsencode(one), at_working_directory, os.fsencode(other), exchange
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    content = {key: value for key, value in manifest.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    names = ("smalti", "torch", "safetensors", "numpy")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
