@@ -26,7 +26,7 @@ class _StraightThrough(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, chosen: Tensor) -> Tensor:
         del ctx, x
-        return chosen.clone()
+        return chosen.view_as(chosen)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
@@ -38,7 +38,7 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, chosen: Tensor) -> Tensor:
         ctx.save_for_backward(x, chosen)
-        return chosen.clone()
+        return chosen.view_as(chosen)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:

@@ -12,6 +12,8 @@ is one opaque operator, so that graphs stay small and memory stays bounded there
 
 from __future__ import annotations
 
+import threading
+
 import torch
 from torch import Tensor
 
@@ -20,6 +22,8 @@ from smalti.quantizers import native
 
 # 4 MiB of float32 scores: they stay in the cache between the product and the reduction.
 BLOCK_SCORES = 1 << 20
+# Many narrow codewords lie closer together than a float32 product can tell apart.
+NARROW = 4
 # A product of fewer rows than this wastes the matrix unit: split the codebook instead.
 LEAST_ROWS = 64
 
@@ -88,6 +92,8 @@ def _search_nearest(x: Tensor, codebook: Tensor) -> Tensor:
         return native.nearest(x, codebook)
     # Distances do not change when both sides move; near the origin the product
     # x.e - |e|^2/2 keeps the digits that a common offset would cancel.
+    if x.shape[-1] <= NARROW:
+        x, codebook = x.double(), codebook.double()
     centre = codebook.mean(dim=1, keepdim=True)
     codebook = codebook - centre
     return _search_scores(x - centre, codebook, codebook.square().sum(-1).mul_(-0.5))
@@ -151,7 +157,7 @@ def _search_span(x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tenso
     offsets[:, 0, :size] = bias
 
     rows = max(1, min(n, BLOCK_SCORES // (parts * padded)))
-    buffer = x.new_empty(parts * rows * padded)
+    buffer = _score_buffer(parts * rows * padded, x)
     codes = x.new_empty((parts, n), dtype=torch.int64)
     best = x.new_empty((parts, n))
     for start in range(0, n, rows):
@@ -166,6 +172,22 @@ def _search_span(x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tenso
         codes[:, start : start + rows] = (which * group + member).view(parts, -1)
         best[:, start : start + rows] = top.view(parts, -1)
     return codes, best
+
+
+def _score_buffer(size: int, like: Tensor) -> Tensor:
+    """Room for scores, kept from call to call: fresh pages cost as much as filling them."""
+    key = (like.device, like.dtype)
+    kept: dict[object, Tensor] = _kept.__dict__
+    buffer = kept.get(str(key))
+    if buffer is None or len(buffer) < size:
+        # A single row of scores may be longer than a block.
+        buffer = like.new_empty(max(size, BLOCK_SCORES))
+        if size <= BLOCK_SCORES:
+            kept[str(key)] = buffer
+    return buffer
+
+
+_kept = threading.local()
 
 
 @torch.library.custom_op("smalti::nearest", mutates_args=())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,7 +82,22 @@ def mean_square(error: Tensor, mask: Tensor | None) -> Tensor:
     """The mean square over valid positions and coordinates, for each part of a stack."""
     if mask is not None:
         error = error.masked_fill(~mask.unsqueeze(-1), 0.0)
-    return error.square().sum(dim=(1, 2)) / (error.shape[2] * positions(error, mask))
+    squares: Tensor = _SumOfSquares.apply(error)  # type: ignore[no-untyped-call]
+    return squares / (error.shape[2] * positions(error, mask))
+
+
+class _SumOfSquares(torch.autograd.Function):
+    """One pass forward and one back, where square() and sum() need two of each."""
+
+    @staticmethod
+    def forward(ctx: Any, error: Tensor) -> Tensor:
+        ctx.save_for_backward(error)
+        return torch.linalg.vector_norm(error, dim=(1, 2)).square()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (error,) = ctx.saved_tensors
+        return error * (2 * gradients[0])[:, None, None]
 
 
 def positions(x: Tensor, mask: Tensor | None) -> Tensor | int:

@@ -1,0 +1,41 @@
+"""``smalti list``: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from smalti.cli.output import AsJson, show
+from smalti.errors import ConfigError
+
+FAMILIES = ("quantizers",)
+
+
+def list_family(
+    family: Annotated[str, typer.Argument(help=f"What to list: {', '.join(FAMILIES)}.")],
+    as_json: AsJson = False,
+) -> None:
+    """List the members of a family, their settings and what they are.
+
+    Example: smalti list quantizers
+    """
+    if family not in FAMILIES:
+        raise ConfigError(f"there is no family {family!r}; the known ones are: {FAMILIES[0]}")
+    import inspect
+
+    from smalti.quantizers import quantizers
+    from smalti.quantizers.base import setting_names
+
+    show(
+        [
+            {
+                "name": name,
+                "class": kind.__name__,
+                "settings": ", ".join(setting_names(kind)),
+                "what": (inspect.getdoc(kind) or "").split("\n", 1)[0],
+            }
+            for name, kind in quantizers
+        ],
+        as_json,
+    )

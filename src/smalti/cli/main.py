@@ -1,0 +1,53 @@
+"""``smalti``: the command line's entry, and what all commands share.
+
+Each command makes one library call to do its work and one to report. A ``SmaltiError``
+becomes one line on stderr and status 2; any other exception is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from smalti import __version__
+from smalti.cli.inspecting import inspect
+from smalti.cli.listing import list_family
+from smalti.errors import SmaltiError
+
+app = typer.Typer(
+    name="smalti",
+    help="Learned discrete codes: vectors become a few small integers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("list")(list_family)
+app.command("inspect")(inspect)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"smalti {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    del version
+
+
+def run() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except SmaltiError as error:
+        print(f"smalti: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
