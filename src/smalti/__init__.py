@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smalti import quantizers
-    from smalti.quantizers.saving import load, save
     from smalti.quantizers import build
+    from smalti.quantizers.saving import load, save
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "build", "load", "quantizers", "save"]
 
-_HOMES = {"build": "smalti.quantizers", "load": "smalti.quantizers.saving", "save": "smalti.quantizers.saving"}
+_HOMES = {
+    "build": "smalti.quantizers",
+    "load": "smalti.quantizers.saving",
+    "save": "smalti.quantizers.saving",
+}
 
 
 def __getattr__(name: str) -> Any:

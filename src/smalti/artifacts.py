@@ -165,9 +165,9 @@ def _exchange(one: Path, other: Path) -> bool:
         return False
     swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     at_working_directory, exchange = -100, 2
-    return swap is not None and 0 == swap(
+    return swap is not None and swap(
         at_working_directory, os.fsencode(one), at_working_directory, os.fsencode(other), exchange
-    )
+    ) == 0
 
 
 def _digest(path: Path) -> str:

@@ -18,9 +18,8 @@ def inspect(
 
     Example: smalti inspect my-quantizer
     """
-    from smalti.quantizers.saving import load
-
     from smalti.artifacts import read_manifest
+    from smalti.quantizers.saving import load
 
     manifest = read_manifest(directory)
     layer = load(directory)
@@ -28,7 +27,7 @@ def inspect(
         "directory": str(directory),
         "kind": manifest["kind"],
         "format_version": manifest["format_version"],
-        **{key: value for key, value in manifest["spec"].items()},
+        **manifest["spec"],
         "code_sizes": list(layer.code_sizes),
         "bits_per_vector": round(layer.bits_per_vector, 4),
         "bytes": sum(manifest["sizes"].values()),

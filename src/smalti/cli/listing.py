@@ -27,15 +27,15 @@ def list_family(
     from smalti.quantizers import quantizers
     from smalti.quantizers.base import setting_names
 
-    show(
-        [
-            {
-                "name": name,
-                "class": kind.__name__,
-                "settings": ", ".join(setting_names(kind)),
-                "what": (inspect.getdoc(kind) or "").split("\n", 1)[0],
-            }
-            for name, kind in quantizers
-        ],
-        as_json,
-    )
+    entries = [
+        {
+            "name": name,
+            "class": kind.__name__,
+            "what": (inspect.getdoc(kind) or "").split("\n", 1)[0].replace("``", ""),
+        }
+        for name, kind in quantizers
+    ]
+    if as_json:
+        for entry, (_, kind) in zip(entries, quantizers, strict=True):
+            entry["settings"] = ", ".join(setting_names(kind))
+    show(entries, as_json)

@@ -21,16 +21,18 @@ def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     if isinstance(content, Mapping):
-        table.add_column("what")
+        table.add_column("what", no_wrap=True)
         table.add_column("value", overflow="fold")
         for key, value in content.items():
             table.add_row(key, _cell(value))
     elif content:
-        for key in content[0]:
-            table.add_column(key, overflow="fold")
+        *names, last = content[0]
+        for key in names:
+            table.add_column(key, no_wrap=True)
+        table.add_column(last, overflow="fold")
         for record in content:
             table.add_row(*(_cell(value) for value in record.values()))
-    Console(soft_wrap=False).print(table)
+    Console().print(table)
 
 
 def _cell(value: Any) -> str:

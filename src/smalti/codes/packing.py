@@ -42,8 +42,7 @@ def pack(codes: Tensor, code_sizes: Sequence[int]) -> Tensor:
     """
     require(
         codes.dim() == 2 and codes.shape[1] == len(code_sizes) and not codes.is_floating_point(),
-        f"expected whole numbers (rows, {len(code_sizes)}), got {codes.dtype} "
-        f"{tuple(codes.shape)}",
+        f"expected whole numbers (rows, {len(code_sizes)}), got {codes.dtype} {tuple(codes.shape)}",
         ShapeError,
     )
     numbers = codes.detach().cpu().numpy().astype(np.int64)

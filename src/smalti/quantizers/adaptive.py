@@ -27,7 +27,6 @@ from torch.nn import functional
 from smalti.errors import DataError, require
 from smalti.quantizers.annealing import Annealing
 from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
-from smalti.quantizers.stacked import mean_square
 from smalti.quantizers.vector import VectorQuantizer
 
 PAPER_POOL = tuple((2 ** (9 + i), 2 ** (7 - i)) for i in range(8))
@@ -142,7 +141,9 @@ class Adaptive(Quantizer):
                 self.annealing.advance()
         return Quantized(
             vectors=vectors.view(x.shape).to(x.dtype),
-            codes=self._codes(selected, torch.stack(words, dim=-1)).view(*x.shape[:-1], self.num_codebooks),
+            codes=self._codes(selected, torch.stack(words, dim=-1)).view(
+                *x.shape[:-1], self.num_codebooks
+            ),
             loss=self.beta * torch.stack(losses).mean(),
             metrics={
                 "distortion": torch.stack(metrics["distortion"]).mean(),
@@ -162,7 +163,9 @@ class Adaptive(Quantizer):
                 book.encode(project(flat)).squeeze(-1)
                 for book, project in zip(self._books(), self.project_in, strict=True)
             ]
-        return self._codes(selected, torch.stack(words, dim=-1)).view(*x.shape[:-1], self.num_codebooks)
+        return self._codes(selected, torch.stack(words, dim=-1)).view(
+            *x.shape[:-1], self.num_codebooks
+        )
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes; a word beyond its codebook is refused."""

@@ -142,8 +142,7 @@ class Quantizer(nn.Module, ABC):
         if mask is not None:
             require(
                 mask.dtype == torch.bool and mask.shape == x.shape[:-1],
-                f"expected a bool mask {tuple(x.shape[:-1])}, got {mask.dtype} "
-                f"{tuple(mask.shape)}",
+                f"expected a bool mask {tuple(x.shape[:-1])}, got {mask.dtype} {tuple(mask.shape)}",
                 ShapeError,
             )
             x = x.masked_fill(~mask.unsqueeze(-1), 0.0)

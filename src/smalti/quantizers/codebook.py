@@ -60,9 +60,7 @@ class Codebook(nn.Module):
 
     def look_up(self, codes: Tensor) -> Tensor:
         """The codewords ``(parts, n, dim)`` of codes ``(parts, n)``."""
-        rows = functional.embedding(
-            flat_codes(codes, self.size), self.codewords.view(-1, self.dim)
-        )
+        rows = functional.embedding(flat_codes(codes, self.size), self.codewords.view(-1, self.dim))
         return rows.view(*codes.shape, self.dim)
 
     def begin(self, x: Tensor, mask: Tensor | None, anew: bool = False) -> None:
@@ -129,9 +127,7 @@ class Codebook(nn.Module):
         self._pending = self._pending_vectors = None
         self._apply_statistics(new, x, mask)
 
-    def _apply_statistics(
-        self, new: tuple[Tensor, ...], x: Tensor, mask: Tensor | None
-    ) -> Tensor:
+    def _apply_statistics(self, new: tuple[Tensor, ...], x: Tensor, mask: Tensor | None) -> Tensor:
         new = tuple(sum_over_ranks(new))
         decay = self.learning.decay
         self.steps.add_(1)

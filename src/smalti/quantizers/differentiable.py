@@ -26,8 +26,8 @@ from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
 from smalti.quantizers.gradients import straight_through
 from smalti.quantizers.nearest import best_scoring
 from smalti.quantizers.ranks import sum_over_ranks_with_gradient
-from smalti.quantizers.scatter import count_by_code, flat_codes
 from smalti.quantizers.sampling import draw
+from smalti.quantizers.scatter import count_by_code, flat_codes
 from smalti.quantizers.stacked import mean_square, usage_metrics
 
 NORMALISATIONS = ("none", "batch", "batch_per_group")
@@ -80,7 +80,11 @@ class _Differentiable(Quantizer):
 
     def encode(self, x: Tensor) -> Tensor:
         """The codes ``(..., num_codebooks)``, under the running statistics."""
-        return self._choose(self._groups(self.checked(x))).t().reshape(*x.shape[:-1], self.num_codebooks)
+        return (
+            self._choose(self._groups(self.checked(x)))
+            .t()
+            .reshape(*x.shape[:-1], self.num_codebooks)
+        )
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes ``(..., num_codebooks)``."""
@@ -122,22 +126,28 @@ class _Differentiable(Quantizer):
         """Scores less their batch mean over their batch deviation; follows both."""
         if self.normalisation == "none" or scores.shape[1] == 0:
             return scores
-        valid = scores if mask is None else scores * mask[:, None]
-        count = scores.new_zeros(()) + (scores.shape[1] if mask is None else mask.sum())
-        total, squares = valid.sum(dim=1), (valid * scores).sum(dim=1)
+        weights = scores.new_ones(1, 1) if mask is None else mask.float()[:, None]
+        count = scores.new_full((), scores.shape[1]) if mask is None else weights.sum()
         if self.normalisation == "batch":
-            total, squares = total.sum(0, keepdim=True), squares.sum(0, keepdim=True)
             count = count * self.num_codebooks
-        total, squares, count = sum_over_ranks_with_gradient(total, squares, count)
-        mean = total / count.clamp(min=1)
-        variance = (squares / count.clamp(min=1) - mean.square()).clamp(min=0)
+        (count,) = sum_over_ranks_with_gradient(count)
+        mean = self._pooled(weights * scores) / count.clamp(min=1)
+        centred = scores - mean.unsqueeze(1)
+        variance = self._pooled(weights * centred.square()) / count.clamp(min=1)
         with torch.no_grad():
             keep = torch.where(self.steps == 0, 0.0, MOMENTUM)
             self.running_mean.copy_(keep * self.running_mean + (1 - keep) * mean)
             self.running_variance.copy_(keep * self.running_variance + (1 - keep) * variance)
             self.steps.add_(1)
         spread = (variance + EPSILON).sqrt()
-        return (scores - mean.unsqueeze(1)) / spread.unsqueeze(1)
+        return centred / spread.unsqueeze(1)
+
+    def _pooled(self, scores: Tensor) -> Tensor:
+        """Sums over positions and ranks, and over groups where these share statistics."""
+        total = scores.sum(dim=1)
+        if self.normalisation == "batch":
+            total = total.sum(dim=0, keepdim=True)
+        return sum_over_ranks_with_gradient(total)[0]
 
     def _metrics(
         self, queries: Tensor, vectors: Tensor, codes: Tensor, mask: Tensor | None

@@ -72,7 +72,9 @@ class FiniteScalar(Quantizer):
         """The codes ``(..., len(levels))`` of vectors ``(..., dim)``."""
         flat = self.checked(x).reshape(-1, self.dim)
         with torch.autocast(flat.device.type, enabled=False):
-            return self._round(self._bound(self.project_in(flat))).view(*x.shape[:-1], self.num_codebooks)
+            return self._round(self._bound(self.project_in(flat))).view(
+                *x.shape[:-1], self.num_codebooks
+            )
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes ``(..., len(levels))``."""

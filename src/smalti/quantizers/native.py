@@ -82,8 +82,8 @@ class _Task(ctypes.Structure):
     """What the assembly reads: seven arrays, then the counts."""
 
     _fields_: ClassVar = [
-        *((name, ctypes.c_void_p) for name in "x leaves codes lows highs bounds result".split()),
-        *((name, ctypes.c_int64) for name in "n dim count padded boxed share".split()),
+        *((name, ctypes.c_void_p) for name in ["x", "leaves", "codes", "lows", "highs", "bounds", "result"]),
+        *((name, ctypes.c_int64) for name in ["n", "dim", "count", "padded", "boxed", "share"]),
     ]
 
 

@@ -94,6 +94,7 @@ class SoftEM(StackedQuantizer):
         )
         require(prior in {"uniform", "learned"}, f"prior is 'uniform' or 'learned', not {prior!r}")
         require(beta >= 0, f"beta must be >= 0, got {beta}")
+        require(0 <= decay < 1, f"decay must be in [0, 1), got {decay}")
         chosen: Learning = (
             MovingAverage(decay) if learning == "ema" else choose("learning", learning, LEARNING)
         )
@@ -222,4 +223,3 @@ class SoftEM(StackedQuantizer):
         error = mean_square(x - self.look_up(codes), mask).mean()
         blended = self.decay * self.scale + (1 - self.decay) * error
         self.scale.copy_(torch.where(self.scale > 0, blended, error))
-

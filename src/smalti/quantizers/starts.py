@@ -5,11 +5,13 @@ Reference:
     (``KMeansStart``).
 
 Differs from the paper:
-    ``KMeansStart`` runs a few Lloyd steps after the seeding, as every user of it does.
+    ``KMeansStart`` keeps the best of a few candidates for each centre and runs a few Lloyd
+    steps after the seeding.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -90,17 +92,24 @@ class KMeansStart:
 
 
 def _seed(x: Tensor, size: int) -> Tensor:
-    """Draw each next centre with probability in proportion to the squared distance so far."""
+    """Draw centres in proportion to their squared distance from those drawn so far.
+
+    Of a few candidates each time, the one that leaves the least distance is kept.
+    """
     parts, n, dim = x.shape
+    trials = 2 + int(math.log(size))
+    every = torch.arange(parts, device=x.device)
     centres = x.new_empty(parts, size, dim)
-    pick = torch.randint(n, (parts, 1), device=x.device)
-    gap = x.new_full((parts, n), torch.inf)
-    for index in range(size):
-        centre = x.gather(1, pick.unsqueeze(-1).expand(parts, 1, dim))
-        centres[:, index] = centre.squeeze(1)
-        gap = torch.minimum(gap, (x - centre).square().sum(-1))
+    centres[:, 0] = x[every, torch.randint(n, (parts,), device=x.device)]
+    gap = (x - centres[:, :1]).square().sum(-1)
+    for index in range(1, size):
         # All gaps are zero when there are fewer distinct vectors than centres.
-        pick = torch.multinomial(gap + 1e-30, 1)
+        picks = torch.multinomial(gap + 1e-30, trials, replacement=True)
+        candidates = x.gather(1, picks.unsqueeze(-1).expand(parts, trials, dim))
+        gaps = torch.cdist(candidates, x, compute_mode="donot_use_mm_for_euclid_dist").square_()
+        gaps = torch.minimum(gaps, gap.unsqueeze(1))
+        best = gaps.sum(-1).argmin(dim=1)
+        gap, centres[:, index] = gaps[every, best], candidates[every, best]
     return centres
 
 

@@ -70,6 +70,7 @@ class VectorQuantizer(StackedQuantizer):
     ) -> None:
         super().__init__(dim, codebook_size, parts)
         require(beta >= 0, f"beta must be >= 0, got {beta}")
+        require(0 <= decay < 1, f"decay must be in [0, 1), got {decay}")
         self.beta = beta
         self.learning: Learning = (
             MovingAverage(decay) if learning == "ema" else choose("learning", learning, LEARNING)

@@ -1,0 +1,77 @@
+"""The command line as a user types it, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import smalti
+from smalti.quantizers import Product, quantizers
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "smalti", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_help_answers_in_less_than_half_a_second() -> None:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert run("--help").returncode == 0
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.5
+
+
+def test_importing_the_package_does_not_import_torch() -> None:
+    code = "import sys, smalti, smalti.cli.main; assert 'torch' not in sys.modules; print('light')"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "light\n"
+
+
+def test_the_version_is_the_packages() -> None:
+    assert run("--version").stdout == f"smalti {smalti.__version__}\n"
+
+
+def test_listing_names_every_quantizer() -> None:
+    listed = json.loads(run("list", "quantizers", "--json").stdout)
+    assert [entry["name"] for entry in listed] == quantizers.names()
+    assert all(entry["what"] for entry in listed)
+    table = run("list", "quantizers").stdout
+    assert all(name in table for name in quantizers.names())
+
+
+def test_inspecting_describes_a_saved_layer(tmp_path: Path) -> None:
+    layer = Product(8, 2, 16).start_from(torch.randn(50, 8))
+    smalti.save(layer, tmp_path / "layer")
+    described = json.loads(run("inspect", str(tmp_path / "layer"), "--json").stdout)
+    assert described["quantizer"] == "product"
+    assert described["code_sizes"] == [16, 16]
+    assert described["bits_per_vector"] == 8
+    assert "product" in run("inspect", str(tmp_path / "layer")).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("list", "nothing"), ("inspect", "/nowhere"), ("inspect", "."), ("unknown",), ("list",)],
+)
+def test_bad_input_is_one_message_and_status_2(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_artifact_is_one_line_on_stderr(tmp_path: Path) -> None:
+    smalti.save(Product(8, 2, 16), tmp_path / "layer")
+    (tmp_path / "layer" / "tensors.safetensors").write_bytes(b"")
+    done = run("inspect", str(tmp_path / "layer"))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "tensors.safetensors is damaged" in done.stderr
