@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -26,6 +25,10 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "layer"
 
 
+def names(place: Path) -> list[str]:
+    return sorted(path.name for path in place.iterdir())
+
+
 def rewrite(path: Path, **changes: object) -> None:
     """Edit a manifest and make its checksum right again, as a careful forger would."""
     manifest = json.loads(path.read_text())
@@ -35,13 +38,13 @@ def rewrite(path: Path, **changes: object) -> None:
 
 
 def test_a_directory_holds_a_manifest_and_tensors_and_nothing_else(saved: Path) -> None:
-    assert sorted(os.listdir(saved)) == ["manifest.json", "tensors.safetensors"]
+    assert names(saved) == ["manifest.json", "tensors.safetensors"]
     manifest = json.loads((saved / "manifest.json").read_text())
     assert manifest["kind"] == "quantizer"
     assert manifest["spec"]["codebook_size"] == 16
     assert manifest["sizes"]["book.codewords"] == 16 * 4 * 4
     assert manifest["origin"] == "a test"
-    assert os.listdir(saved.parent) == ["layer"]
+    assert names(saved.parent) == ["layer"]
 
 
 def test_every_cut_of_the_tensors_is_noticed(saved: Path) -> None:
@@ -113,7 +116,7 @@ def test_saving_again_replaces_the_old_artifact(saved: Path) -> None:
     smalti.save(VectorQuantizer(4, 32), saved)
     loaded = smalti.load(saved)
     assert loaded.code_sizes == (32,)
-    assert os.listdir(saved.parent) == ["layer"]
+    assert names(saved.parent) == ["layer"]
 
 
 def test_a_failed_save_leaves_the_old_artifact(
@@ -127,7 +130,7 @@ def test_a_failed_save_leaves_the_old_artifact(
         smalti.save(VectorQuantizer(4, 32), saved)
     monkeypatch.undo()
     assert smalti.load(saved).code_sizes == (16,)
-    assert os.listdir(saved.parent) == ["layer"]
+    assert names(saved.parent) == ["layer"]
 
 
 SAVER = """

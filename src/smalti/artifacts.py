@@ -95,7 +95,7 @@ def read_manifest(directory: str | Path) -> dict[str, Any]:
     require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
     require(path.is_file(), f"{place} has no {MANIFEST}: not a smalti artifact", ArtifactError)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ArtifactError(f"{path} is damaged, not JSON: {error}") from error
     require(isinstance(manifest, dict), f"{path} is damaged: not an object", ArtifactError)
@@ -165,9 +165,17 @@ def _exchange(one: Path, other: Path) -> bool:
         return False
     swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     at_working_directory, exchange = -100, 2
-    return swap is not None and swap(
-        at_working_directory, os.fsencode(one), at_working_directory, os.fsencode(other), exchange
-    ) == 0
+    return (
+        swap is not None
+        and swap(
+            at_working_directory,
+            os.fsencode(one),
+            at_working_directory,
+            os.fsencode(other),
+            exchange,
+        )
+        == 0
+    )
 
 
 def _digest(path: Path) -> str:

@@ -1,8 +1,9 @@
-"""The laws that every registered quantizer keeps; what is particular to one is in tests/quantizers."""
+"""The laws that every registered quantizer keeps; particulars are in tests/quantizers."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import shutil
@@ -372,7 +373,7 @@ def test_a_graph_compiled_before_the_first_batch_starts_from_data_once(name: str
     torch._dynamo.reset()
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     errors = [compiled(vectors(layer, 256, 1, seed=0)).metrics["distortion"] for _ in range(8)]
-    assert all(later < 1.01 * earlier for earlier, later in zip(errors, errors[1:], strict=False))
+    assert all(later < 1.01 * earlier for earlier, later in itertools.pairwise(errors))
     assert all(bool(flag) for key, flag in layer.state_dict().items() if key.endswith("started"))
 
 

@@ -44,16 +44,18 @@ def assert_nearest(codes: Tensor, x: Tensor, codebook: Tensor) -> None:
     assert (codes.numpy() == distances.argmin(1)).mean() > 0.995
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 8, 16, 17, 64, 200, 1024])
 @pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 1000])
-def test_codes_equal_a_brute_force_in_float64(way: str, dim: int, size: int) -> None:
+def test_codes_equal_a_brute_force_in_float64(dim: int, size: int) -> None:
     torch.manual_seed(dim * 1000 + size)
     x, codebook = torch.randn(300, dim), torch.randn(size, dim)
     assert_nearest(nearest(x, codebook), x, codebook)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("dim", "size"), [(1, 65_536), (2, 32_768), (8, 8192), (32, 20_000)])
-def test_large_codebooks_are_searched_whole(way: str, dim: int, size: int) -> None:
+def test_large_codebooks_are_searched_whole(dim: int, size: int) -> None:
     torch.manual_seed(0)
     x, codebook = torch.randn(60, dim), torch.randn(size, dim)
     assert_nearest(nearest(x, codebook), x, codebook)
@@ -73,8 +75,9 @@ def test_boxes_change_nothing_but_the_time(dim: int, monkeypatch: pytest.MonkeyP
     assert_nearest(boxed[:200], x[:200], codebook)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dim", [1, 2, 6, 40])
-def test_ties_go_to_the_lowest_code(way: str, dim: int) -> None:
+def test_ties_go_to_the_lowest_code(dim: int) -> None:
     codebook = torch.zeros(200, dim)
     codebook[:, 0] = torch.tensor([5.0, 3.0, 1.0, 3.0] * 50)
     x = torch.zeros(4, dim)
@@ -91,14 +94,16 @@ def test_ties_go_to_the_lowest_code_in_boxes_too() -> None:
     assert_nearest(codes[:100], x[:100], codebook)
 
 
-def test_a_common_offset_does_not_cancel_the_digits(way: str) -> None:
+@pytest.mark.usefixtures("way")
+def test_a_common_offset_does_not_cancel_the_digits() -> None:
     torch.manual_seed(0)
     x, codebook = torch.randn(500, 8), torch.randn(100, 8)
     moved = nearest(x + 1000.0, codebook + 1000.0)
     assert (moved == nearest(x, codebook)).float().mean() > 0.99
 
 
-def test_a_stack_is_searched_part_by_part(way: str) -> None:
+@pytest.mark.usefixtures("way")
+def test_a_stack_is_searched_part_by_part() -> None:
     torch.manual_seed(0)
     x, codebooks = torch.randn(5, 70, 6), torch.randn(5, 33, 6)
     expected = torch.stack([nearest(x[i], codebooks[i]) for i in range(5)])
@@ -112,12 +117,14 @@ def test_the_best_score_is_that_of_a_plain_product() -> None:
     assert torch.equal(best_scoring(x, weight, bias), expected)
 
 
-def test_no_vectors_have_no_codes(way: str) -> None:
+@pytest.mark.usefixtures("way")
+def test_no_vectors_have_no_codes() -> None:
     assert nearest(torch.empty(0, 8), torch.randn(10, 8)).shape == (0,)
     assert nearest(torch.empty(2, 0, 1), torch.randn(10, 1)).shape == (2, 0)
 
 
-def test_one_thread_and_two_give_the_same(way: str) -> None:
+@pytest.mark.usefixtures("way")
+def test_one_thread_and_two_give_the_same() -> None:
     torch.manual_seed(0)
     x, codebook = torch.randn(3001, 8), torch.randn(500, 8)
     threads = torch.get_num_threads()

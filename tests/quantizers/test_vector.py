@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def test_the_distortion_never_rises_over_lloyd_steps() -> None:
     x = torch.randn(1000, 4)
     layer = VectorQuantizer(4, 30, decay=0.0, dead="keep")
     errors = [float(layer(x).metrics["distortion"]) for _ in range(20)]
-    assert all(later <= earlier + 1e-6 for earlier, later in zip(errors, errors[1:], strict=False))
+    assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
 
 
 def test_the_lazy_rule_equals_a_weighted_mean_by_hand() -> None:

@@ -111,7 +111,7 @@ class Usage:
                 )
         # Only now: a bad codebook must not leave the others counted.
         for counts, column in zip(self.counts, columns, strict=True):
-            counts += torch.bincount(column, minlength=len(counts))
+            counts.add_(torch.bincount(column, minlength=len(counts)))
 
     def merge(self, other: Usage) -> None:
         """Add what another counted."""
@@ -121,7 +121,7 @@ class Usage:
             ShapeError,
         )
         for counts, more in zip(self.counts, other.counts, strict=True):
-            counts += more
+            counts.add_(more)
 
     def merge_over_ranks(self) -> None:
         """Add what all processes counted; each must call this once, at the same time."""

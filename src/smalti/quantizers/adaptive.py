@@ -124,7 +124,8 @@ class Adaptive(Quantizer):
             gates = self._gates(self._queries(checked), temperature)
             selected = gates.argmax(dim=-1)
             outs, words = [], []
-            losses, metrics = [], {"distortion": [], "revived": []}
+            losses = []
+            metrics: dict[str, list[Tensor]] = {"distortion": [], "revived": []}
             for index, book in enumerate(self._books()):
                 seen = valid
                 if self.update == "selected":

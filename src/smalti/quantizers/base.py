@@ -181,7 +181,7 @@ class Quantizer(nn.Module, ABC):
                 return tensor.to(made.device)
             return made
 
-        super()._apply(in_float32, recurse)
+        super()._apply(in_float32, recurse)  # type: ignore[no-untyped-call]
         return self
 
     def extra_repr(self) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from smalti.errors import ConfigError
 
-Choice = TypeVar("Choice")
 
-
-def choose(setting: str, value: Any, options: Mapping[str, type[Choice]]) -> Choice:
+def choose(setting: str, value: Any, options: Mapping[str, type[Any]]) -> Any:
     """The strategy object that ``value`` names.
 
     Args:

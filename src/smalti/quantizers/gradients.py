@@ -76,6 +76,7 @@ class StraightThrough:
     kind: ClassVar[str] = "straight-through"
 
     def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
+        """``chosen`` with a gradient for ``x``."""
         return straight_through(x, chosen)
 
 
@@ -86,6 +87,7 @@ class Rotation:
     kind: ClassVar[str] = "rotation"
 
     def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
+        """``chosen`` with a gradient for ``x``."""
         out: Tensor = _Rotation.apply(x, chosen.detach())  # type: ignore[no-untyped-call]
         return out
 

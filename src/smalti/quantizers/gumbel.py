@@ -87,24 +87,11 @@ class Gumbel(StackedQuantizer):
             self.weight = nn.Parameter(torch.randn(parts, codebook_size, dim) / math.sqrt(dim))
             self.bias = nn.Parameter(torch.zeros(parts, codebook_size))
 
-    @property
-    def codebook(self) -> Tensor:
-        """The codewords ``(codebook_size, dim)``."""
-        return self.book.codewords[0]
-
-    def begin(self, x: Tensor, mask: Tensor | None, anew: bool = False) -> None:
-        """Start from the stack ``x`` if starting from data is due, or ``anew``."""
-        self.book.begin(x, mask, anew)
-
     def choose(self, x: Tensor) -> Tensor:
         """The best-scoring codes, without noise."""
         if self.scores == "distance":
             return nearest(x, self.book.codewords)
         return best_scoring(x, self.weight, self.bias)
-
-    def look_up(self, codes: Tensor) -> Tensor:
-        """The codewords of ``codes``."""
-        return self.book.look_up(codes)
 
     def quantize(self, x: Tensor, mask: Tensor | None) -> Quantized:
         """Quantize a checked stack; see ``StackedQuantizer``."""

@@ -37,7 +37,9 @@ class Identity(Quantizer):
 
     def decode(self, codes: Tensor) -> Tensor:
         """Refuse: vectors can't be made from no codes."""
-        raise ConfigError("Identity has no codes to decode; use any other quantizer")
+        raise ConfigError(
+            f"Identity has no codes to decode, got {tuple(codes.shape)}; use any other quantizer"
+        )
 
     @staticmethod
     def _no_codes(x: Tensor) -> Tensor:

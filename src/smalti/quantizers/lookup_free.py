@@ -92,7 +92,8 @@ class LookupFree(Quantizer):
         """The codes ``(..., bits)`` of vectors ``(..., dim)``."""
         flat = self.checked(x).reshape(-1, self.dim)
         with torch.autocast(flat.device.type, enabled=False):
-            return (self.project_in(flat) > 0).long().view(*x.shape[:-1], self.bits)
+            narrow: Tensor = self.project_in(flat)
+        return (narrow > 0).long().view(*x.shape[:-1], self.bits)
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes ``(..., bits)``."""

@@ -78,12 +78,16 @@ def _search(x: Tensor, codebook: Tensor, codes: Tensor) -> None:
     _compiled().run(task, threads)
 
 
+_ARRAYS = ("x", "leaves", "codes", "lows", "highs", "bounds", "result")
+_COUNTS = ("n", "dim", "count", "padded", "boxed", "share")
+
+
 class _Task(ctypes.Structure):
     """What the assembly reads: seven arrays, then the counts."""
 
     _fields_: ClassVar = [
-        *((name, ctypes.c_void_p) for name in ["x", "leaves", "codes", "lows", "highs", "bounds", "result"]),
-        *((name, ctypes.c_int64) for name in ["n", "dim", "count", "padded", "boxed", "share"]),
+        *((name, ctypes.c_void_p) for name in _ARRAYS),
+        *((name, ctypes.c_int64) for name in _COUNTS),
     ]
 
 
@@ -151,9 +155,8 @@ class _Search:
 _compiled = functools.cache(_Search)
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int)
-def _no_team() -> int:
-    return 0
+# What a lone thread answers when it is asked for its number in the team.
+_no_team = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
 
 
 def _openmp_team() -> Any:

@@ -176,14 +176,14 @@ def _search_span(x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tenso
 
 def _score_buffer(size: int, like: Tensor) -> Tensor:
     """Room for scores, kept from call to call: fresh pages cost as much as filling them."""
-    key = (like.device, like.dtype)
-    kept: dict[object, Tensor] = _kept.__dict__
-    buffer = kept.get(str(key))
+    kept: dict[str, Tensor] = _kept.__dict__
+    key = f"{like.device} {like.dtype}"
+    buffer = kept.get(key)
     if buffer is None or len(buffer) < size:
         # A single row of scores may be longer than a block.
         buffer = like.new_empty(max(size, BLOCK_SCORES))
         if size <= BLOCK_SCORES:
-            kept[str(key)] = buffer
+            kept[key] = buffer
     return buffer
 
 

@@ -98,7 +98,7 @@ class Product(Quantizer):
     def spec(self) -> dict[str, Any]:
         """The settings as plain data; ``build`` is the inverse."""
         if self.stack is None:
-            part: Any = [item.spec() for item in self.parts if isinstance(item, Quantizer)]
+            part: Any = [item.spec() for item in self._parts()]
         else:
             part = self.stack.spec()
             for name in ("dim", "codebook_size", "parts"):
@@ -116,12 +116,9 @@ class Product(Quantizer):
     @property
     def codebook(self) -> Tensor:
         """The codewords ``(num_codebooks, codebook_size, width)`` of stacked parts."""
-        require(
-            self.stack is not None and hasattr(self.stack, "book"),
-            "these parts have no common codebook; look at .parts",
-        )
-        codewords: Tensor = self.stack.book.codewords  # type: ignore[union-attr]
-        return codewords
+        require(self.stack is not None, "these parts have no common codebook; look at .parts")
+        assert self.stack is not None  # for the type checker
+        return self.stack.book.codewords
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
         """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
@@ -130,11 +127,11 @@ class Product(Quantizer):
         if self.stack is not None:
             out = self.stack.quantize(self._slice(flat), valid)
             vectors, codes = self._combine(out.vectors), out.codes.t()
-            losses, metrics = out.loss * self._share_of_real_coordinates(), out.metrics
+            losses, metrics = self._over_real_coordinates(out.loss), out.metrics
         else:
             outs = [
                 item(piece, valid)
-                for item, piece in zip(self.parts, self._pieces(flat), strict=True)
+                for item, piece in zip(self._parts(), self._pieces(flat), strict=True)
             ]
             vectors = self._join([out.vectors for out in outs])
             codes = torch.cat([out.codes for out in outs], dim=-1)
@@ -154,8 +151,8 @@ class Product(Quantizer):
         if self.stack is not None:
             codes = self.stack.choose(self._slice(flat)).t()
         else:
-            pieces = zip(self.parts, self._pieces(flat), strict=True)
-            codes = torch.cat([item.encode(piece) for item, piece in pieces], dim=-1)  # type: ignore[operator]
+            pieces = zip(self._parts(), self._pieces(flat), strict=True)
+            codes = torch.cat([item.encode(piece) for item, piece in pieces], dim=-1)
         return codes.reshape(*x.shape[:-1], self.num_codebooks)
 
     def decode(self, codes: Tensor) -> Tensor:
@@ -164,18 +161,20 @@ class Product(Quantizer):
         if self.stack is not None:
             vectors = self._combine(self.stack.look_up(flat.t().contiguous()))
         else:
-            counts = [item.num_codebooks for item in self.parts]
-            pieces = zip(self.parts, flat.split(counts, dim=-1), strict=True)  # type: ignore[arg-type]
-            vectors = self._join([item.decode(piece) for item, piece in pieces])  # type: ignore[operator]
+            counts = [item.num_codebooks for item in self._parts()]
+            pieces = zip(self._parts(), flat.split(counts, dim=-1), strict=True)
+            vectors = self._join([item.decode(piece) for item, piece in pieces])
         return vectors.view(*codes.shape[:-1], self.dim)
 
     def _start(self, x: Tensor) -> None:
         if self.stack is not None:
             self.stack.begin(self._slice(x).detach(), None, anew=True)
             return
-        for item, piece in zip(self.parts, self._pieces(x), strict=True):
-            if isinstance(item, Quantizer):
-                item.start_from(piece.detach())
+        for item, piece in zip(self._parts(), self._pieces(x), strict=True):
+            item.start_from(piece.detach())
+
+    def _parts(self) -> list[Quantizer]:
+        return [item for item in self.parts if isinstance(item, Quantizer)]
 
     def _slice(self, flat: Tensor) -> Tensor:
         """``(n, dim)`` as a stack ``(num_codebooks, n, width)``."""
@@ -194,7 +193,7 @@ class Product(Quantizer):
     def _pieces(self, flat: Tensor) -> list[Tensor]:
         if self.combine == "sum":
             return list(self._slice(flat))
-        widths = [item.dim for item in self.parts if isinstance(item, Quantizer)]
+        widths = [item.dim for item in self._parts()]
         return list(functional.pad(flat, (0, sum(widths) - self.dim)).split(widths, dim=-1))
 
     def _join(self, pieces: list[Tensor]) -> Tensor:
@@ -202,14 +201,11 @@ class Product(Quantizer):
             return torch.stack(pieces).sum(dim=0)
         return torch.cat(pieces, dim=-1)[:, : self.dim]
 
-    def _share_of_real_coordinates(self) -> Tensor:
+    def _over_real_coordinates(self, losses: Tensor) -> Tensor:
         """Undo, part by part, that a mean over padded coordinates is too small."""
-        device = self.stack.book.codewords.device if self.stack is not None else None  # type: ignore[union-attr]
-        starts = self.width * torch.arange(self.slices, device=device)
+        starts = self.width * torch.arange(self.slices, device=losses.device)
         real = (self.dim - starts).clamp(1, self.width)
-        if self.combine == "sum":
-            return torch.ones_like(real, dtype=torch.float32)
-        return self.width / real
+        return losses if self.combine == "sum" else losses * (self.width / real)
 
 
 def _make_parts(
@@ -227,7 +223,7 @@ def _make_parts(
             f"and {sorted(settings)}",
         )
         return None, given
-    spec = {"quantizer": part} if isinstance(part, str) else dict(part)
+    spec: dict[str, Any] = {"quantizer": part} if isinstance(part, str) else dict(part)
     require("quantizer" in spec, f"expected a part with the key 'quantizer', got {spec}")
     kind = quantizers.get(spec["quantizer"])
     spec = {**spec, **settings, "dim": width}

@@ -1,4 +1,4 @@
-"""Repeated quantization: one vector, quantized by several codebooks that know nothing of each other.
+"""Repeated quantization: one vector, quantized by several codebooks in ignorance of each other.
 
 Reference:
     Fostiropoulos, Boehm, "Implicit Feature Decoupling with Depthwise Quantization", CVPR

@@ -62,7 +62,7 @@ class Residual(Quantizer):
             f"num_codebooks must be a whole number >= 1, got {num_codebooks!r}",
         )
         require(reduction in {"sum", "mean"}, f"reduction is 'sum' or 'mean', not {reduction!r}")
-        spec = {"quantizer": part} if isinstance(part, str) else dict(part)
+        spec: dict[str, Any] = {"quantizer": part} if isinstance(part, str) else dict(part)
         kind = quantizers.get(spec.get("quantizer", ""))
         spec = {**spec, **settings, "dim": dim}
         if codebook_size is not None:

@@ -113,15 +113,6 @@ class SoftEM(StackedQuantizer):
         # The running squared error of a coordinate; zero until the first batch.
         self.register_buffer("scale", torch.zeros(()))
 
-    @property
-    def codebook(self) -> Tensor:
-        """The codewords ``(codebook_size, dim)``."""
-        return self.book.codewords[0]
-
-    def begin(self, x: Tensor, mask: Tensor | None, anew: bool = False) -> None:
-        """Start from the stack ``x`` if starting from data is due, or ``anew``."""
-        self.book.begin(x, mask, anew)
-
     def log_prior(self) -> Tensor:
         """The log-probability of each code before a vector is seen, ``(parts, size)``."""
         uniform = torch.full_like(self.book.counts, -math.log(self.codebook_size))
@@ -139,10 +130,6 @@ class SoftEM(StackedQuantizer):
         codewords = self.book.codewords - centre
         bias = self.log_prior() * self._temperature(x) - codewords.square().sum(-1)
         return best_scoring(x - centre, 2 * codewords, bias)
-
-    def look_up(self, codes: Tensor) -> Tensor:
-        """The codewords of ``codes``."""
-        return self.book.look_up(codes)
 
     def sample(self, x: Tensor, mask: Tensor | None = None) -> Sampled:
         """Quantize with sampled codes, also in evaluation; learn only in training.

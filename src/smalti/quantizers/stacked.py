@@ -10,6 +10,7 @@ from torch import Tensor
 
 from smalti.errors import require
 from smalti.quantizers.base import Quantized, Quantizer, is_count
+from smalti.quantizers.codebook import Codebook
 
 
 class StackedQuantizer(Quantizer):
@@ -18,6 +19,8 @@ class StackedQuantizer(Quantizer):
     With ``parts`` above 1 it is a building block of ``Product`` and ``Repeated``, which
     call ``quantize``, ``choose`` and ``look_up`` on stacks ``(parts, n, dim)`` themselves.
     """
+
+    book: Codebook
 
     def __init__(self, dim: int, codebook_size: int, parts: int) -> None:
         super().__init__(dim=dim, code_sizes=(codebook_size,))
@@ -41,13 +44,18 @@ class StackedQuantizer(Quantizer):
     def choose(self, x: Tensor) -> Tensor:
         """The codes ``(parts, n)`` of a stack ``(parts, n, dim)``, without noise."""
 
-    @abstractmethod
-    def look_up(self, codes: Tensor) -> Tensor:
-        """The vectors ``(parts, n, dim)`` of codes ``(parts, n)``."""
+    @property
+    def codebook(self) -> Tensor:
+        """The codewords ``(codebook_size, dim)``."""
+        return self.book.codewords[0]
 
-    @abstractmethod
+    def look_up(self, codes: Tensor) -> Tensor:
+        """The codewords ``(parts, n, dim)`` of codes ``(parts, n)``."""
+        return self.book.look_up(codes)
+
     def begin(self, x: Tensor, mask: Tensor | None, anew: bool = False) -> None:
         """Start from the stack ``x`` if starting from data is due, or ``anew``."""
+        self.book.begin(x, mask, anew)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
         """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
@@ -83,7 +91,8 @@ def mean_square(error: Tensor, mask: Tensor | None) -> Tensor:
     if mask is not None:
         error = error.masked_fill(~mask.unsqueeze(-1), 0.0)
     squares: Tensor = _SumOfSquares.apply(error)  # type: ignore[no-untyped-call]
-    return squares / (error.shape[2] * positions(error, mask))
+    means: Tensor = squares / (error.shape[2] * positions(error, mask))
+    return means
 
 
 class _SumOfSquares(torch.autograd.Function):
@@ -92,12 +101,14 @@ class _SumOfSquares(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, error: Tensor) -> Tensor:
         ctx.save_for_backward(error)
-        return torch.linalg.vector_norm(error, dim=(1, 2)).square()
+        norms: Tensor = torch.linalg.vector_norm(error, dim=(1, 2))
+        return norms.square()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         (error,) = ctx.saved_tensors
-        return error * (2 * gradients[0])[:, None, None]
+        gradient: Tensor = error * (2 * gradients[0])[:, None, None]
+        return gradient
 
 
 def positions(x: Tensor, mask: Tensor | None) -> Tensor | int:

@@ -83,22 +83,9 @@ class VectorQuantizer(StackedQuantizer):
             parts, codebook_size, dim, learning=self.learning, start=self.start, dead=self.dead
         )
 
-    @property
-    def codebook(self) -> Tensor:
-        """The codewords ``(codebook_size, dim)``."""
-        return self.book.codewords[0]
-
-    def begin(self, x: Tensor, mask: Tensor | None, anew: bool = False) -> None:
-        """Start from the stack ``x`` if starting from data is due, or ``anew``."""
-        self.book.begin(x, mask, anew)
-
     def choose(self, x: Tensor) -> Tensor:
         """The nearest codewords' codes."""
         return nearest(x, self.book.codewords)
-
-    def look_up(self, codes: Tensor) -> Tensor:
-        """The codewords of ``codes``."""
-        return self.book.look_up(codes)
 
     def quantize(self, x: Tensor, mask: Tensor | None) -> Quantized:
         """Quantize a checked stack; see ``StackedQuantizer``."""
