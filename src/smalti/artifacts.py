@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smalti import __version__
 from smalti.errors import ArtifactError, require
 
 if TYPE_CHECKING:
@@ -189,5 +190,5 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
 
 
 def _versions() -> dict[str, str]:
-    names = ("smalti", "torch", "safetensors", "numpy")
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+    others = {name: metadata.version(name) for name in ("torch", "safetensors", "numpy")}
+    return {"python": platform.python_version(), "smalti": __version__, **others}

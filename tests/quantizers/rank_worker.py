@@ -32,6 +32,11 @@ def learn(name: str, settings: dict[str, object], rank: int, world: int) -> dict
         x = batch(step, layer.dim)[rank * rows : (rank + 1) * rows]
         usage.update(layer(x).codes)
     apply_updates(layer)
+    if rank == 0 and not name.startswith("differentiable"):
+        # Only one rank has vectors in this step; the other takes part all the same. (Score
+        # normalisation meets in the forward pass itself, which all ranks must call.)
+        layer(batch(STEPS, layer.dim))
+    apply_updates(layer)
     if world > 1:
         usage.merge_over_ranks()
     counts = {f"usage.{book}": count for book, count in enumerate(usage.counts)}

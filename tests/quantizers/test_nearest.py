@@ -143,6 +143,20 @@ def test_shapes_that_do_not_fit_are_named() -> None:
         nearest(torch.randn(3, 5, 4), torch.randn(2, 10, 4))
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e4, 1e6, 1e15])
+def test_long_vectors_find_the_codeword_in_their_direction(scale: float) -> None:
+    torch.manual_seed(0)
+    x, codebook = scale * torch.randn(2000, 8), torch.randn(256, 8)
+    expected = squared_distances(x, codebook)
+    if scale > 1e5:
+        # |x|^2 drowns everything even in float64; without it the order is the same.
+        expected = (codebook.double() ** 2).sum(1).numpy() - 2 * (
+            x.double() @ codebook.double().t()
+        ).numpy()
+    assert (nearest(x, codebook).numpy() == expected.argmin(1)).mean() > 0.999
+
+
 MEMORY = """
 import resource, torch
 from smalti.quantizers import VectorQuantizer

@@ -200,3 +200,20 @@ def test_the_encoder_receives_the_gradient_once_not_once_a_codebook() -> None:
     layer(x).vectors.sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, torch.ones(10, 4))
+
+
+def test_wrapped_parts_that_learn_through_vectors_still_learn() -> None:
+    part = {"quantizer": "product", "num_codebooks": 2, "combine": "sum"}
+    layer = Residual(8, 2, 16, part=part)
+    layer(torch.randn(60, 8)).vectors.square().sum().backward()
+    for level in layer.levels:
+        assert isinstance(level, Product)
+        assert level.views.grad is not None
+        assert level.views.grad.abs().sum() > 0
+
+
+def test_parts_without_a_codebook_size_need_none() -> None:
+    part = {"quantizer": "product", "num_codebooks": 2, "part": "finite_scalar", "levels": (5, 5)}
+    layer = Residual(8, 2, part=part)
+    assert layer.code_sizes == (5,) * 8
+    assert layer(torch.randn(3, 8)).codes.shape == (3, 8)

@@ -261,3 +261,14 @@ def test_codebooks_that_follow_an_optimizer_learn_at_its_steps() -> None:
 def test_impossible_settings_are_refused_at_construction(bad: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         VectorQuantizer(**{"dim": 2, "codebook_size": 4, **bad})
+
+
+def test_a_kmeans_start_compiles_once_it_has_happened() -> None:
+    layer = VectorQuantizer(4, 8, start="kmeans++")
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="call start_from"):
+        torch.compile(layer, fullgraph=True, backend="aot_eager")(torch.randn(50, 4))
+    layer.start_from(torch.randn(50, 4))
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    assert compiled(torch.randn(50, 4)).codes.shape == (50, 1)

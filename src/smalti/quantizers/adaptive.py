@@ -60,7 +60,6 @@ class Adaptive(Quantizer):
     """
 
     example: ClassVar[Mapping[str, Any]] = {"dim": 8, "pool": ((8, 4), (16, 2), (32, 1))}
-    learns_from_vectors = True
     word_bits: Tensor
 
     def __init__(
@@ -96,6 +95,7 @@ class Adaptive(Quantizer):
         sizes = [size for size, _ in pool]
         slab = selection == "slab"
         super().__init__(dim, (len(pool), *(sizes if slab else [max(sizes)])))
+        self.learns_from_vectors = True
         require(alpha >= 0 and beta >= 0, f"alpha and beta must be >= 0, got {alpha}, {beta}")
         self.pool = tuple((size, width) for size, width in pool)
         self.alpha, self.beta, self.decay = alpha, beta, decay

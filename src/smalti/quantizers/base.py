@@ -45,9 +45,6 @@ class Quantizer(nn.Module, ABC):
     example: ClassVar[Mapping[str, Any]] = {"dim": 8, "codebook_size": 16}
     """Settings of a small instance, for the contract suite and for listings."""
 
-    learns_from_vectors: ClassVar[bool] = False
-    """Whether parameters learn through ``vectors``, not only through ``loss`` and averages."""
-
     def __init__(self, dim: int, code_sizes: Sequence[int]) -> None:
         super().__init__()
         require(is_count(dim), f"dim must be a whole number >= 1, got {dim!r}")
@@ -56,6 +53,8 @@ class Quantizer(nn.Module, ABC):
         self.dim = dim
         self.code_sizes = tuple(code_sizes)
         self.frozen = False
+        # Whether parameters learn through ``vectors``, not only through loss and averages.
+        self.learns_from_vectors = False
 
     @property
     def num_codebooks(self) -> int:

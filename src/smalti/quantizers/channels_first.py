@@ -37,6 +37,7 @@ class ChannelsFirst(Quantizer):
         made = inner if isinstance(inner, Quantizer) else build(inner)
         super().__init__(made.dim, made.code_sizes)
         self.inner = made
+        self.learns_from_vectors = made.learns_from_vectors
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
         """Quantize a tensor ``(batch, dim, ...)``; see :class:`Quantizer`."""

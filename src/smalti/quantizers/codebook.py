@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from smalti.quantizers.learning import GradientDescent, Learning, MovingAverage
-from smalti.quantizers.ranks import agree, join_over_ranks, sum_over_ranks
+from smalti.quantizers.ranks import agree, join_over_ranks, many, sum_over_ranks
 from smalti.quantizers.revival import Dead, Revive
 from smalti.quantizers.sampling import draw
 from smalti.quantizers.scatter import flat_codes
@@ -54,6 +56,8 @@ class Codebook(nn.Module):
         self.register_buffer("counts", counts)
         self.register_buffer("started", torch.tensor(not start.needs_data))
         self.register_buffer("steps", torch.tensor(0))
+        # A copy of ``started`` that a graph can branch on when it is traced.
+        self._known_started = not start.needs_data
         self.deferred = False
         self._pending: tuple[Tensor, ...] | None = None
         self._pending_vectors: tuple[Tensor, Tensor | None] | None = None
@@ -74,7 +78,7 @@ class Codebook(nn.Module):
         if isinstance(self.start, RandomStart):
             return
         compiling = torch.compiler.is_compiling()
-        if not compiling and not anew and bool(self.started):
+        if not anew and (self._known_started or (not compiling and bool(self.started))):
             return
         with torch.no_grad():
             x, mask = join_over_ranks(x.detach(), mask)
@@ -89,6 +93,8 @@ class Codebook(nn.Module):
             if isinstance(self.learning, MovingAverage):
                 self._reset_statistics(self.learning)
             self.started.logical_or_(self.started.new_ones(()) if mask is None else mask.any())
+            if not compiling:
+                self._known_started = True
 
     def _reset_statistics(self, learning: MovingAverage) -> None:
         fresh = ~self.started if torch.compiler.is_compiling() else torch.tensor(True)
@@ -96,6 +102,10 @@ class Codebook(nn.Module):
         fresh = fresh.to(counts.device)
         self.counts.copy_(torch.where(fresh, counts, self.counts))
         self.sums.copy_(torch.where(fresh, sums, self.sums))
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self._known_started = bool(self.started)
 
     @torch.no_grad()
     def learn(self, x: Tensor, mask: Tensor | None, counts: Tensor, sums: Tensor | None) -> Tensor:
@@ -121,9 +131,15 @@ class Codebook(nn.Module):
     @torch.no_grad()
     def apply_pending(self) -> None:
         """Learn from all batches since the last call, as if they had been one."""
-        if self._pending is None or self._pending_vectors is None:
-            return
-        new, (x, mask) = self._pending, self._pending_vectors
+        new, (x, mask) = self._pending, self._pending_vectors or (None, None)
+        if new is None or x is None:
+            if not (self.deferred and many()):
+                return
+            # The other ranks wait for this one, also when it has seen nothing.
+            averaged = isinstance(self.learning, MovingAverage)
+            zeros = (torch.zeros_like(self.counts), torch.zeros_like(self.codewords))
+            new = zeros if averaged else zeros[:1]
+            x = self.codewords.new_empty(self.parts, 0, self.dim)
         self._pending = self._pending_vectors = None
         self._apply_statistics(new, x, mask)
 

@@ -172,8 +172,6 @@ class DifferentiableSoftmax(_Differentiable):
     Metrics: distortion (of the queries), perplexity, batch_used_share.
     """
 
-    learns_from_vectors = True
-
     def __init__(
         self,
         dim: int,
@@ -186,6 +184,7 @@ class DifferentiableSoftmax(_Differentiable):
     ) -> None:
         super().__init__(dim, num_codebooks, codebook_size, shared, normalisation)
         require(temperature > 0, f"temperature must be > 0, got {temperature}")
+        self.learns_from_vectors = True
         self.temperature = temperature
         self.values = nn.Parameter(torch.randn_like(self.keys) / math.sqrt(dim))
 

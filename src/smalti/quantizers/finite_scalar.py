@@ -38,12 +38,12 @@ class FiniteScalar(Quantizer):
     """
 
     example: ClassVar[Mapping[str, Any]] = {"dim": 8, "levels": (8, 5, 5)}
-    learns_from_vectors = True
     sizes: Tensor
 
     def __init__(self, dim: int, levels: Sequence[int] = (8, 5, 5, 5)) -> None:
         require(len(levels) >= 1, "levels must name at least one coordinate")
         super().__init__(dim, levels)
+        self.learns_from_vectors = True
         self.levels = tuple(levels)
         self.register_buffer("sizes", torch.tensor(self.levels), persistent=False)
         same = dim == len(self.levels)

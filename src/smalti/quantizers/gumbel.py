@@ -54,8 +54,6 @@ class Gumbel(StackedQuantizer):
     Metrics: distortion, temperature, perplexity, batch_used_share.
     """
 
-    learns_from_vectors = True
-
     def __init__(
         self,
         dim: int,
@@ -71,6 +69,7 @@ class Gumbel(StackedQuantizer):
         parts: int = 1,
     ) -> None:
         super().__init__(dim, codebook_size, parts)
+        self.learns_from_vectors = True
         require(
             scores in {"distance", "linear"}, f"scores is 'distance' or 'linear', not {scores!r}"
         )

@@ -39,7 +39,6 @@ class LookupFree(Quantizer):
     """
 
     example: ClassVar[Mapping[str, Any]] = {"dim": 8, "bits": 4}
-    learns_from_vectors = True
 
     def __init__(
         self,
@@ -54,6 +53,7 @@ class LookupFree(Quantizer):
         require(beta >= 0 and entropy_weight >= 0, "beta and entropy_weight must be >= 0")
         require(sharpness > 0, f"sharpness must be > 0, got {sharpness}")
         super().__init__(dim, (2,) * bits)
+        self.learns_from_vectors = True
         self.bits, self.beta = bits, beta
         self.entropy_weight, self.sharpness = entropy_weight, sharpness
         self.project_in = nn.Identity() if dim == bits else nn.Linear(dim, bits)

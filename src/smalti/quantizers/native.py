@@ -27,6 +27,8 @@ LEAF = 64
 WIDEST = 16
 # Below so many comparisons the matrix product is done before our threads have started.
 LEAST_WORK = 1 << 16
+# Vectors farther from the codewords than so many times their spread take the other way.
+FAR = 100
 # Sorting into boxes pays from so many codewords on, if each is met by a few vectors.
 LEAST_BOXED = 2048
 
@@ -38,7 +40,20 @@ def suits(x: Tensor, codebook: Tensor) -> bool:
         and x.device.type == "cpu"
         and x.shape[1] * codebook.shape[1] >= LEAST_WORK
         and available()
+        and _are_near(x, codebook)
     )
+
+
+def _are_near(x: Tensor, codebook: Tensor) -> bool:
+    """Whether differences keep the digits that tell codewords apart.
+
+    Seen from very far away all codewords are at the same distance, in float32; a product
+    with them is then the better way.
+    """
+    lowest, highest = codebook.aminmax(dim=1)
+    radius = (highest - lowest).amax()
+    x_lowest, x_highest = x.aminmax(dim=1)
+    return bool(torch.maximum(lowest - x_lowest, x_highest - highest).amax() <= FAR * radius)
 
 
 @functools.cache

@@ -27,7 +27,6 @@ from smalti.quantizers.base import (
     build,
     is_count,
     quantizers,
-    setting_names,
 )
 from smalti.quantizers.stacked import StackedQuantizer, mean_square
 
@@ -86,6 +85,8 @@ class Product(Quantizer):
         self.stack = stack
         self.parts = nn.ModuleList(parts)
         self.slices = num_codebooks
+        inner = [stack] if stack else parts
+        self.learns_from_vectors = combine == "sum" or any(p.learns_from_vectors for p in inner)
         if combine == "sum":
             self.views = nn.Parameter(_slice_projections(dim, num_codebooks))
         elif not stack:
@@ -229,10 +230,6 @@ def _make_parts(
     spec = {**spec, **settings, "dim": width}
     if codebook_size is not None:
         spec["codebook_size"] = codebook_size
-    require(
-        codebook_size is not None or "codebook_size" not in setting_names(kind),
-        "codebook_size is missing",
-    )
     if issubclass(kind, StackedQuantizer):
         stack = build({**spec, "parts": num_codebooks})
         assert isinstance(stack, StackedQuantizer)

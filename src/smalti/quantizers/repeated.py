@@ -35,8 +35,6 @@ class Repeated(Product):
         settings: See ``Product``.
     """
 
-    learns_from_vectors = True
-
     def __init__(
         self,
         dim: int,
@@ -50,6 +48,7 @@ class Repeated(Product):
         super().__init__(
             dim, num_codebooks, codebook_size, part=part, reduction=reduction, **settings
         )
+        self.learns_from_vectors = True
         require(self.stack is not None, "Repeated needs parts that can be stacked")
         self.view = nn.Linear(dim, self.width)
 

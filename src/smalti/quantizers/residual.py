@@ -24,7 +24,6 @@ from smalti.quantizers.base import (
     build,
     is_count,
     quantizers,
-    setting_names,
 )
 from smalti.quantizers.gradients import straight_through
 from smalti.quantizers.stacked import mean_square
@@ -63,17 +62,13 @@ class Residual(Quantizer):
         )
         require(reduction in {"sum", "mean"}, f"reduction is 'sum' or 'mean', not {reduction!r}")
         spec: dict[str, Any] = {"quantizer": part} if isinstance(part, str) else dict(part)
-        kind = quantizers.get(spec.get("quantizer", ""))
         spec = {**spec, **settings, "dim": dim}
         if codebook_size is not None:
             spec["codebook_size"] = codebook_size
-        require(
-            codebook_size is not None or "codebook_size" not in setting_names(kind),
-            "codebook_size is missing",
-        )
         levels = [build(spec) for _ in range(num_codebooks)]
         super().__init__(dim, tuple(size for level in levels for size in level.code_sizes))
         self.codebook_size, self.reduction = codebook_size, reduction
+        self.learns_from_vectors = levels[0].learns_from_vectors
         self.levels = nn.ModuleList(levels)
 
     def spec(self) -> dict[str, Any]:
@@ -94,7 +89,7 @@ class Residual(Quantizer):
         """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
         flat = self.checked(x, mask).reshape(-1, self.dim)
         valid = None if mask is None else mask.reshape(-1)
-        through_vectors = self._levels()[0].learns_from_vectors
+        through_vectors = self.learns_from_vectors
         total, rest = torch.zeros_like(flat), flat
         codes, losses, metrics = [], [], {}
         for number, level in enumerate(self._levels()):

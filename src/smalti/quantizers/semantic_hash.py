@@ -42,7 +42,6 @@ class SemanticHash(Quantizer):
     """
 
     example: ClassVar[Mapping[str, Any]] = {"dim": 8, "bits": 5}
-    learns_from_vectors = True
     step: Tensor
 
     def __init__(
@@ -59,6 +58,7 @@ class SemanticHash(Quantizer):
             f"bits must be a whole number from 1 to {MOST_BITS}, got {bits!r}",
         )
         super().__init__(dim, (2**bits,))
+        self.learns_from_vectors = True
         require(noise >= 0, f"noise must be >= 0, got {noise}")
         require(0 <= mix <= 1, f"mix must be in [0, 1], got {mix}")
         require(is_count(warmup_steps), f"warmup_steps must be >= 1, got {warmup_steps!r}")

@@ -74,7 +74,7 @@ class KMeansStart:
         """``(parts, size, dim)`` seeded from ``x`` ``(parts, n, dim)`` and refined."""
         require(
             not torch.compiler.is_compiling(),
-            "a k-means++ start can't be compiled; call start_from(batches) before",
+            "a k-means++ start can't be compiled: call start_from(batches) first, then compile",
         )
         if mask is not None:
             x = x[:, mask]
