@@ -79,3 +79,10 @@ def test_a_bad_batch_is_refused_whole() -> None:
         usage.update(torch.tensor([[1, 1, 1]]))
     with pytest.raises(ShapeError):
         usage.merge(Usage([4]))
+
+
+def test_no_codebooks_have_nothing_to_count() -> None:
+    usage = Usage([])
+    usage.update(torch.empty(5, 3, 0, dtype=torch.int64))
+    assert usage.entropy_bits == 0
+    assert usage.used_share == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -134,6 +135,19 @@ def test_one_thread_and_two_give_the_same() -> None:
         found.append(nearest(x, codebook))
     torch.set_num_threads(threads)
     assert torch.equal(*found)
+
+
+def test_threads_of_our_own_serve_where_torch_has_no_gnu_openmp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not native.available():
+        pytest.skip("the extra 'fast' (llvmlite) is not installed")
+    torch.manual_seed(0)
+    x, codebook = torch.randn(9000, 8), torch.randn(500, 8)
+    expected = nearest(x, codebook)
+    monkeypatch.setattr(native, "_openmp_team", lambda: None)
+    monkeypatch.setattr(native, "_compiled", functools.cache(native._Search))
+    assert torch.equal(nearest(x, codebook), expected)
 
 
 def test_shapes_that_do_not_fit_are_named() -> None:

@@ -97,7 +97,7 @@ class Usage:
             f"{tuple(codes.shape)}",
             ShapeError,
         )
-        flat = codes.detach().reshape(-1, len(self.code_sizes)).cpu()
+        flat = codes.detach().reshape(math.prod(codes.shape[:-1]), codes.shape[-1]).cpu()
         if mask is not None:
             flat = flat[mask.reshape(-1).cpu()]
         columns = [flat[:, book].long() for book in range(len(self.code_sizes))]

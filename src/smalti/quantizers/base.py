@@ -163,7 +163,7 @@ class Quantizer(nn.Module, ABC):
         )
         codes = codes.long()
         if not torch.compiler.is_compiling() and codes.numel():
-            lowest, highest = codes.flatten(0, -2).aminmax(dim=0)
+            lowest, highest = codes.reshape(-1, self.num_codebooks).aminmax(dim=0)
             for book, size in enumerate(self.code_sizes):
                 low, high = int(lowest[book]), int(highest[book])
                 require(

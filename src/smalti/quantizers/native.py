@@ -26,7 +26,7 @@ LEAF = 64
 # Wider vectors are faster as a matrix product.
 WIDEST = 16
 # Below so many comparisons the matrix product is done before our threads have started.
-LEAST_WORK = 1 << 16
+LEAST_WORK = 1 << 18
 # Vectors farther from the codewords than so many times their spread take the other way.
 FAR = 100
 # Sorting into boxes pays from so many codewords on, if each is met by a few vectors.
@@ -160,7 +160,10 @@ class _Search:
     def run(self, task: _Task, threads: int) -> None:
         """Run every thread's share; all are done when this returns."""
         place = ctypes.byref(task)
-        if self.team is not None and threads > 1:
+        if threads == 1:
+            self.share(place, 0)
+            return
+        if self.team is not None:
             self.team.GOMP_parallel(self.in_team, place, threads, 0)
             return
         with ThreadPoolExecutor(threads) as pool:

@@ -1,0 +1,1 @@
+"""Benchmarks: one file, one question, a ratio against a named peer."""
