@@ -359,12 +359,13 @@ def test_evaluation_compiles_to_one_graph(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_evaluation_exports(name: str) -> None:
+def test_evaluation_exports_for_any_number_of_vectors(name: str) -> None:
     layer = trained(name).eval()
-    x = vectors(layer, 16, 2)
-    program = torch.export.export(layer, (x,))
-    out = program.module()(x)
-    assert torch.equal(out[1], layer(x).codes)
+    any_number = ({0: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(layer, (vectors(layer, 16, 2),), dynamic_shapes=any_number)
+    for count in (16, 33):
+        x = vectors(layer, count, 2)
+        assert torch.equal(program.module()(x)[1], layer(x).codes)
 
 
 @pytest.mark.parametrize("name", TRAINED_IN_GRAPHS)

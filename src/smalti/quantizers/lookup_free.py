@@ -69,7 +69,7 @@ class LookupFree(Quantizer):
             signs = codes.float() * 2 - 1
             vectors = self.project_out(straight_through(narrow, signs))
         commitment = mean_square((narrow - signs)[None], valid)[0]
-        weights = flat.new_ones(len(flat), 1) if valid is None else valid.float()[:, None]
+        weights = flat.new_ones(flat.shape[0], 1) if valid is None else valid.float()[:, None]
         total = weights.sum().clamp(min=1)
         # Minus the squared distances to 1 and -1 differ by four times the coordinate.
         logits = 4 * self.sharpness * narrow

@@ -125,7 +125,7 @@ class Residual(Quantizer):
         """The vectors ``(..., dim)`` of codes ``(..., num_codebooks)``."""
         flat = self.checked_codes(codes).reshape(-1, self.num_codebooks)
         pieces = flat.split([level.num_codebooks for level in self._levels()], dim=-1)
-        total = torch.zeros(len(flat), self.dim, device=codes.device)
+        total = torch.zeros(flat.shape[0], self.dim, device=codes.device)
         for level, piece in zip(self._levels(), pieces, strict=True):
             total = total + level.decode(piece)
         return total.view(*codes.shape[:-1], self.dim)

@@ -78,7 +78,7 @@ class SemanticHash(Quantizer):
                 soft = saturating_sigmoid(noisy)
                 hard = straight_through(soft, (soft > 0.5).float())
                 share = self.mix * (self.step / self.warmup_steps).clamp(0.01, 1.0)
-                pick = torch.rand(len(flat), 1, device=flat.device) < share
+                pick = torch.rand(flat.shape[0], 1, device=flat.device) < share
                 state = torch.where(pick, hard, soft)
                 clean = soft > 0.5
                 self.step.add_(1)
@@ -88,7 +88,7 @@ class SemanticHash(Quantizer):
             vectors = self._expand(state)
         codes = self._join(clean)
         valid = None if mask is None else mask.reshape(-1)
-        weights = flat.new_ones(len(flat)) if valid is None else valid.float()
+        weights = flat.new_ones(flat.shape[0]) if valid is None else valid.float()
         ones = (weights[:, None] * clean).sum(dim=0) / weights.sum().clamp(min=1)
         entropy = torch.special.entr(ones) + torch.special.entr(1 - ones)
         return Quantized(
