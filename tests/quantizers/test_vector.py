@@ -272,3 +272,14 @@ def test_a_kmeans_start_compiles_once_it_has_happened() -> None:
     torch._dynamo.reset()
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     assert compiled(torch.randn(50, 4)).codes.shape == (50, 1)
+
+
+def test_a_graph_compiled_before_the_first_batch_starts_from_data_once() -> None:
+    layer = VectorQuantizer(4, 32, dead="keep", decay=0.0)
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    x = torch.randn(400, 4)
+    # Lloyd steps on one batch: starting anew would throw the error up again.
+    errors = [float(compiled(x).metrics["distortion"]) for _ in range(8)]
+    assert errors[0] < 1
+    assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
