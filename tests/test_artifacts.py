@@ -112,6 +112,43 @@ def test_foreign_places_are_refused(tmp_path: Path, saved: Path) -> None:
         smalti.save(torch.nn.Linear(2, 2), tmp_path / "linear")  # type: ignore[arg-type]
 
 
+def test_a_directory_with_a_manifest_of_someone_else_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "my web page"}')
+    (tmp_path / "index.html").write_text("hello")
+    with pytest.raises(ArtifactError, match="not a smalti artifact"):
+        smalti.save(VectorQuantizer(4, 16), tmp_path)
+    assert names(tmp_path) == ["index.html", "manifest.json"]
+
+
+def test_a_file_added_to_an_artifact_is_not_lost(saved: Path) -> None:
+    (saved / "notes.txt").write_text("mine")
+    with pytest.raises(ArtifactError):
+        smalti.save(VectorQuantizer(4, 16), saved)
+    assert (saved / "notes.txt").read_text() == "mine"
+
+
+def test_a_link_to_an_artifact_stays_a_link(saved: Path) -> None:
+    link = saved.parent / "link"
+    link.symlink_to(saved)
+    smalti.save(VectorQuantizer(4, 32), link)
+    assert link.is_symlink()
+    assert smalti.load(saved).code_sizes == (32,)
+    assert names(saved.parent) == ["layer", "link"]
+
+
+@pytest.mark.parametrize("place", ["layer/manifest.json/below", "a" * 300, "."])
+def test_places_that_cannot_be_written_are_named(
+    saved: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(saved.parent)
+    with pytest.raises(ArtifactError):
+        smalti.save(VectorQuantizer(4, 16), place)
+    with pytest.raises(ArtifactError):
+        smalti.load(place)
+    with pytest.raises(ArtifactError):
+        smalti.save(VectorQuantizer(4, 16), None)  # type: ignore[arg-type]
+
+
 def test_saving_again_replaces_the_old_artifact(saved: Path) -> None:
     smalti.save(VectorQuantizer(4, 32), saved)
     loaded = smalti.load(saved)
@@ -126,7 +163,7 @@ def test_a_failed_save_leaves_the_old_artifact(
         raise OSError("no space left on device")
 
     monkeypatch.setattr(artifacts, "_digest", full_disk)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(ArtifactError, match="no space"):
         smalti.save(VectorQuantizer(4, 32), saved)
     monkeypatch.undo()
     assert smalti.load(saved).code_sizes == (16,)

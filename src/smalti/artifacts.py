@@ -61,15 +61,15 @@ def write_artifact(
     """Write an artifact; an older artifact at that place is replaced, anything else is not."""
     from safetensors.torch import save_file  # noqa: PLC0415  (light import of this module)
 
-    place = Path(directory)
-    if place.exists() and not (place.is_dir() and _is_replaceable(place)):
-        raise ArtifactError(
-            f"{place} exists and is not a smalti artifact; choose a new directory or remove it"
-        )
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.parent / f".{place.name}.{secrets.token_hex(4)}"
-    draft.mkdir()
+    place = _as_path(directory)
+    draft = place.parent / f".smalti-{secrets.token_hex(8)}"
     try:
+        require(
+            not place.exists() or (place.is_dir() and _is_replaceable(place)),
+            f"{place} exists and is not a smalti artifact; choose a new directory or remove it",
+            ArtifactError,
+        )
+        draft.mkdir(parents=True)
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(plain, draft / TENSORS)
         manifest = {
@@ -85,19 +85,23 @@ def write_artifact(
         text = json.dumps(manifest, indent=2, sort_keys=True)
         (draft / MANIFEST).write_text(text + "\n", encoding="utf-8")
         _move_into_place(draft, place)
+    except OSError as error:
+        raise ArtifactError(f"can't write {place}: {error}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
 def read_manifest(directory: str | Path) -> dict[str, Any]:
     """The checked manifest of an artifact, its files' checksums included."""
-    place = Path(directory)
+    place = _as_path(directory)
     path = place / MANIFEST
-    require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
-    require(path.is_file(), f"{place} has no {MANIFEST}: not a smalti artifact", ArtifactError)
     try:
+        require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
+        require(path.is_file(), f"{place} has no {MANIFEST}: not a smalti artifact", ArtifactError)
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise ArtifactError(f"can't read {place}: {error}") from error
+    except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{path} is damaged, not JSON: {error}") from error
     require(isinstance(manifest, dict), f"{path} is damaged: not an object", ArtifactError)
     version = manifest.get("format_version")
@@ -143,8 +147,25 @@ def read_artifact(directory: str | Path, kind: str) -> Artifact:
     )
 
 
+def _as_path(directory: str | Path) -> Path:
+    require(
+        isinstance(directory, (str, Path)),
+        f"expected the path of a directory, got {directory!r}",
+        ArtifactError,
+    )
+    # Through links: the place itself is replaced, not a link to it.
+    return Path(directory).resolve()
+
+
 def _is_replaceable(place: Path) -> bool:
-    return (place / MANIFEST).is_file() or not any(place.iterdir())
+    """Whether nothing is lost by replacing a directory: it is empty, or ours and ours alone."""
+    names = {path.name for path in place.iterdir()}
+    try:
+        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8")) if names else {}
+    except (OSError, ValueError, RecursionError):
+        return False
+    ours = isinstance(manifest, dict) and {"format_version", "kind", "checksum"} <= manifest.keys()
+    return not names or (ours and names <= {MANIFEST, *manifest.get("sha256", {})})
 
 
 def _move_into_place(draft: Path, place: Path) -> None:

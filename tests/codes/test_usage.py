@@ -86,3 +86,18 @@ def test_no_codebooks_have_nothing_to_count() -> None:
     usage.update(torch.empty(5, 3, 0, dtype=torch.int64))
     assert usage.entropy_bits == 0
     assert usage.used_share == 0
+
+
+def test_a_mask_that_is_not_one_is_refused() -> None:
+    usage = Usage([4])
+    codes = torch.tensor([[3], [2], [1], [0]])
+    for mask in (torch.tensor([1, 1, 1, 0]), torch.ones(2, 2, dtype=torch.bool)):
+        with pytest.raises(ShapeError, match="mask"):
+            usage.update(codes, mask)
+    assert int(usage.counts[0].sum()) == 0
+
+
+@pytest.mark.parametrize("sizes", [[-1], "ab", 4, [2**62], [2.5]])
+def test_sizes_that_can_not_be_counted_are_refused(sizes: object) -> None:
+    with pytest.raises(ShapeError):
+        Usage(sizes)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import smalti
-from smalti.errors import DataError, ShapeError, SmaltiError
+from smalti.errors import ConfigError, DataError, ShapeError, SmaltiError
 from smalti.quantizers import Quantized, Quantizer, build, quantizers
 
 NAMES = quantizers.names()
@@ -50,6 +50,10 @@ def assert_same_state(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
     assert one.keys() == other.keys()
     for name, tensor in one.items():
         assert torch.equal(tensor, other[name]), name
+
+
+def assert_finite_state(layer: nn.Module) -> None:
+    assert all(tensor.isfinite().all() for tensor in state(layer).values())
 
 
 def test_the_registry_holds_the_whole_family() -> None:
@@ -214,13 +218,59 @@ def test_casting_a_model_leaves_codebooks_in_float32(name: str) -> None:
     assert layer(x).vectors.dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", NAMES)
-def test_autocast_does_not_change_the_codes(name: str) -> None:
-    layer = trained(name).eval()
-    x = vectors(layer, 64, 2)
+def test_autocast_changes_nothing(name: str, training: bool) -> None:
+    layer = trained(name).train(training)
+    twin = copy.deepcopy(layer)
+    x = 5 + vectors(layer, 64, 2)
+    torch.manual_seed(2)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         mixed = layer(x)
-    assert torch.equal(mixed.codes, layer(x).codes)
+        if name in CODED and not training:
+            assert torch.equal(layer.decode(layer.encode(x)), mixed.vectors)
+    torch.manual_seed(2)
+    expected = twin(x)
+    assert torch.equal(mixed.codes, expected.codes)
+    assert torch.equal(mixed.vectors, expected.vectors)
+    assert_same_state(state(layer), state(twin))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inference_mode_leaves_no_trace(name: str) -> None:
+    layer = trained(name).eval()
+    x = vectors(layer, 64, 2)
+    with torch.inference_mode():
+        codes = layer(x).codes
+    assert torch.equal(codes, layer(x).codes)
+    out = layer.train()(x.requires_grad_())
+    (out.vectors.sum() + out.loss).backward()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_of_padding_alone_ruins_nothing(name: str) -> None:
+    nothing = torch.zeros(8, 2, dtype=torch.bool)
+    for layer in (make(name), trained(name)):
+        padding = vectors(layer, 8, 2)
+        layer(padding, nothing)
+        x = vectors(layer, 64, 2)
+        assert layer(x).vectors.isfinite().all()
+        assert_finite_state(layer)
+
+
+@pytest.mark.parametrize("size", [1e20, 1e300])
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_too_large_to_square_are_refused_and_change_nothing(name: str, size: float) -> None:
+    layer = trained(name)
+    before = state(layer)
+    x = vectors(layer, 16, 2).double()
+    x[3, 1, 0] = size
+    with pytest.raises(DataError, match="expected finite vectors"):
+        layer(x)
+    assert_same_state(before, state(layer))
+    x[3, 1, 0] = 1e17
+    layer(x)
+    assert_finite_state(layer)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -274,6 +324,8 @@ def test_a_frozen_layer_learns_nothing_while_its_model_trains(name: str) -> None
     assert not any(parameter.requires_grad for parameter in layer.parameters())
     assert_same_state(before, state(layer))
     assert x.grad is not None
+    with pytest.raises(ConfigError, match="frozen"):
+        layer.start_from(vectors(layer, 64, 1))
     assert layer.unfreeze().train().training
 
 

@@ -129,3 +129,18 @@ def test_the_papers_pool_trains_in_less_than_2_gibibytes() -> None:
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < 2
+
+
+def test_learning_from_selected_vectors_alone_leaves_the_selector_its_gradient() -> None:
+    gradients = []
+    for update in ("all", "selected"):
+        torch.manual_seed(0)
+        layer = Adaptive(8, POOL, update=update).start_from(torch.randn(300, 8))
+        torch.manual_seed(1)
+        (layer(torch.randn(100, 8)).vectors * torch.randn(100, 8)).sum().backward()
+        gradients.append(layer.keys.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_no_codes_decode_to_no_vectors() -> None:
+    assert Adaptive(8, POOL).decode(torch.zeros(0, 2, dtype=torch.int64)).shape == (0, 8)

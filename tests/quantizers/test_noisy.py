@@ -8,7 +8,7 @@ import torch
 from smalti.errors import ConfigError
 from smalti.quantizers import Gumbel, SemanticHash
 from smalti.quantizers.annealing import Annealing
-from smalti.quantizers.semantic_hash import saturating_sigmoid
+from smalti.quantizers.semantic_hash import saturating_sigmoid, truncated_normal_like
 
 
 def test_near_codewords_are_drawn_more_often_than_far_ones() -> None:
@@ -107,3 +107,11 @@ def test_a_small_autoencoder_learns_through_noisy_bits() -> None:
         optimizer.step()
     layer.eval()
     assert error().item() < 0.5 * first
+
+
+def test_the_noise_of_the_bits_is_a_truncated_normal() -> None:
+    torch.manual_seed(0)
+    noise = truncated_normal_like(torch.empty(200_000))
+    assert noise.abs().max() <= 2
+    # The standard deviation of a normal cut at two deviations.
+    assert noise.std().item() == pytest.approx(0.8796, abs=0.005)

@@ -14,6 +14,7 @@ from smalti.quantizers import (
     Repeated,
     Residual,
     VectorQuantizer,
+    build,
 )
 
 
@@ -217,3 +218,56 @@ def test_parts_without_a_codebook_size_need_none() -> None:
     layer = Residual(8, 2, part=part)
     assert layer.code_sizes == (5,) * 8
     assert layer(torch.randn(3, 8)).codes.shape == (3, 8)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        Residual(8, 2, part={"quantizer": "vector", "codebook_size": 16}),
+        Residual(8, 2, part={"quantizer": "product", "num_codebooks": 2, "codebook_size": 16}),
+        Product(8, 2, part={"quantizer": "vector", "codebook_size": 16}),
+        Product(8, 2, part={"quantizer": "residual", "num_codebooks": 2, "codebook_size": 16}),
+        Product(10, 3, 8, part="gumbel", kl_weight=0.5),
+        Product(9, 3, part="semantic_hash", bits=4),
+        Product(8, 2, 16, gradient="rotation", start="kmeans++", dead="keep"),
+    ],
+    ids=repr,
+)
+def test_nested_specs_make_equal_twins(layer: Product | Residual) -> None:
+    twin = build(layer.spec())
+    twin.load_state_dict(layer.state_dict())
+    x = torch.randn(40, layer.dim)
+    assert torch.equal(twin.eval().encode(x), layer.eval().encode(x))
+    assert twin.spec() == layer.spec()
+
+
+def test_stacked_and_separate_parts_have_the_same_loss_when_padded() -> None:
+    torch.manual_seed(0)
+    stacked = Product(10, 3, 16, start="random", dead="keep")
+    parts = [VectorQuantizer(width, 16, start="random", dead="keep") for width in (4, 4, 2)]
+    for index, part in enumerate(parts):
+        part.codebook.copy_(stacked.codebook[index, :, : part.dim])
+    x = torch.randn(50, 10)
+    torch.testing.assert_close(stacked(x).loss, Product(10, 3, part=parts)(x).loss)
+
+
+def test_a_slice_of_padding_alone_is_refused() -> None:
+    with pytest.raises(ConfigError, match="leave none of 9"):
+        Product(9, 4, 16)
+
+
+def test_residual_codebooks_honour_the_rotation_gradient() -> None:
+    gradients = []
+    for gradient in ("straight-through", "rotation"):
+        torch.manual_seed(0)
+        layer = Residual(4, 2, 16, gradient=gradient)
+        x = torch.randn(10, 4, requires_grad=True)
+        (layer(x).vectors * torch.randn(10, 4)).sum().backward()
+        gradients.append(x.grad)
+    assert not torch.equal(*gradients)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [Product, Residual])
+def test_parts_without_codes_are_refused(kind: type) -> None:
+    with pytest.raises(ConfigError, match="without codes"):
+        kind(8, 2, part="identity")

@@ -18,6 +18,7 @@ from smalti.quantizers import (
     Revive,
     VectorQuantizer,
     apply_updates,
+    build,
     defer_updates,
     follow,
 )
@@ -197,8 +198,6 @@ def test_dead_codewords_move_to_vectors_with_a_fresh_count_and_sum() -> None:
 def clustered(decay: float, **settings: Any) -> int:
     """Codes in use after 1,200 steps on 400 clusters in 16 dimensions."""
     torch.manual_seed(0)
-    from smalti.quantizers import build
-
     centres = 2 * torch.randn(400, 16)
     layer = build({"dim": 16, "codebook_size": 256, "decay": decay, **settings})
     for _ in range(1200):
@@ -283,3 +282,70 @@ def test_a_graph_compiled_before_the_first_batch_starts_from_data_once() -> None
     errors = [float(compiled(x).metrics["distortion"]) for _ in range(8)]
     assert errors[0] < 1
     assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
+
+
+def test_freezing_forgets_what_was_collected() -> None:
+    layer = VectorQuantizer(4, 8).start_from(torch.randn(50, 4))
+    defer_updates(layer)
+    layer(torch.randn(50, 4))
+    before = layer.codebook.clone()
+    layer.freeze()
+    apply_updates(layer)
+    assert torch.equal(layer.codebook, before)
+
+
+def test_freezing_a_gradient_codebook_stops_the_optimizer() -> None:
+    layer = VectorQuantizer(4, 8, learning="gradient")
+    optimizer = torch.optim.Adam(layer.parameters())
+    layer(torch.randn(50, 4)).loss.backward()
+    before = layer.codebook.detach().clone()
+    layer.freeze()
+    optimizer.step()
+    assert torch.equal(layer.codebook, before)
+
+
+def test_a_loaded_state_forgets_what_was_collected() -> None:
+    layer = VectorQuantizer(4, 8).start_from(torch.randn(50, 4))
+    kept = {name: tensor.clone() for name, tensor in layer.state_dict().items()}
+    defer_updates(layer)
+    layer(torch.randn(50, 4))
+    layer.load_state_dict(kept)
+    apply_updates(layer)
+    assert torch.equal(layer.book.codewords, kept["book.codewords"])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"beta": "a"},
+        {"beta": None},
+        {"beta": True},
+        {"beta": float("inf")},
+        {"decay": None},
+        {"dim": True},
+        {"codebook_size": 2**70},
+        {"dead": {"kind": "revive", "period": 1.5}},
+        {"start": {"kind": "random", "scale": "x"}},
+    ],
+)
+def test_settings_of_the_wrong_type_are_refused_at_construction(bad: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        VectorQuantizer(**{"dim": 2, "codebook_size": 4, **bad})
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    layer = VectorQuantizer(np.int64(4), np.int32(8), beta=np.float32(0.5))
+    assert layer.spec()["dim"] == 4
+    assert type(layer.spec()["beta"]) is float
+
+
+@pytest.mark.parametrize("bad", [None, 5, [1], {"dim": 4}, {"quantizer": "vector", 3: 4}])
+def test_a_spec_that_is_none_is_refused(bad: Any) -> None:
+    with pytest.raises(ConfigError):
+        build(bad)
+
+
+def test_settings_are_added_to_a_spec() -> None:
+    assert (
+        build({"quantizer": "vector", "dim": 4, "codebook_size": 8}, beta=0.7).spec()["beta"] == 0.7
+    )

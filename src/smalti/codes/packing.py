@@ -6,7 +6,8 @@ first; nothing lies between them, and the last byte is filled up with zeros.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -16,6 +17,8 @@ from smalti.errors import DataError, ShapeError, require
 
 # Rows handled at a time, a multiple of 8 so that every block begins at a whole byte.
 BLOCK_ROWS = 1 << 14
+# Codes are 64-bit integers.
+LARGEST = 2**63 - 1
 
 
 def bits_of(size: int) -> int:
@@ -26,6 +29,18 @@ def bits_of(size: int) -> int:
         [1, 2, 8, 9]
     """
     return max(1, (size - 1).bit_length())
+
+
+def checked_sizes(code_sizes: Sequence[int]) -> tuple[int, ...]:
+    """Sizes of codebooks as a tuple of whole numbers of at least 1."""
+    sizes = tuple(code_sizes) if isinstance(code_sizes, Iterable) else (code_sizes,)
+    require(
+        isinstance(code_sizes, Iterable)
+        and all(isinstance(size, Integral) and 0 < size <= LARGEST for size in sizes),
+        f"expected the sizes of the codebooks, such as (256, 256), got {code_sizes!r}",
+        ShapeError,
+    )
+    return tuple(int(size) for size in sizes)
 
 
 def packed_bytes(rows: int, code_sizes: Sequence[int]) -> int:
@@ -67,6 +82,12 @@ def pack(codes: Tensor, code_sizes: Sequence[int]) -> Tensor:
 
 def unpack(packed: Tensor, rows: int, code_sizes: Sequence[int]) -> Tensor:
     """The codes ``(rows, num_codebooks)`` int64 that :func:`pack` packed."""
+    code_sizes = checked_sizes(code_sizes)
+    require(
+        isinstance(rows, int) and rows >= 0,
+        f"rows must be a whole number >= 0, got {rows!r}",
+        ShapeError,
+    )
     expected = packed_bytes(rows, code_sizes)
     require(
         packed.dtype == torch.uint8 and packed.dim() == 1 and len(packed) == expected,

@@ -15,7 +15,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from smalti.codes.packing import checked_sizes
 from smalti.errors import DataError, ShapeError, require
+
+# One count a codeword must fit into memory.
+MOST_COUNTED = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -84,21 +88,34 @@ class Usage:
     """
 
     def __init__(self, code_sizes: Sequence[int]) -> None:
-        self.code_sizes = tuple(code_sizes)
+        self.code_sizes = checked_sizes(code_sizes)
+        largest = max(self.code_sizes, default=0)
+        require(
+            largest <= MOST_COUNTED,
+            f"expected codebooks of at most {MOST_COUNTED} codewords to count, got {largest}",
+            ShapeError,
+        )
         self.counts = [torch.zeros(size, dtype=torch.int64) for size in self.code_sizes]
 
     def update(self, codes: Tensor, mask: Tensor | None = None) -> None:
         """Count codes ``(..., num_codebooks)``, where ``mask`` ``(...)`` is True."""
         require(
-            codes.dim() >= 1
+            isinstance(codes, Tensor)
+            and codes.dim() >= 1
             and codes.shape[-1] == len(self.code_sizes)
             and not codes.is_floating_point(),
-            f"expected whole numbers (..., {len(self.code_sizes)}), got {codes.dtype} "
-            f"{tuple(codes.shape)}",
+            f"expected whole numbers (..., {len(self.code_sizes)}), got "
+            f"{getattr(codes, 'dtype', type(codes).__name__)} {tuple(getattr(codes, 'shape', ()))}",
             ShapeError,
         )
         flat = codes.detach().reshape(math.prod(codes.shape[:-1]), codes.shape[-1]).cpu()
         if mask is not None:
+            require(
+                mask.dtype == torch.bool and mask.shape == codes.shape[:-1],
+                f"expected a bool mask {tuple(codes.shape[:-1])}, got {mask.dtype} "
+                f"{tuple(mask.shape)}",
+                ShapeError,
+            )
             flat = flat[mask.reshape(-1).cpu()]
         columns = [flat[:, book].long() for book in range(len(self.code_sizes))]
         for book, (column, size) in enumerate(zip(columns, self.code_sizes, strict=True)):
@@ -116,8 +133,8 @@ class Usage:
     def merge(self, other: Usage) -> None:
         """Add what another counted."""
         require(
-            self.code_sizes == other.code_sizes,
-            f"expected counts of codebooks {self.code_sizes}, got {other.code_sizes}",
+            isinstance(other, Usage) and self.code_sizes == other.code_sizes,
+            f"expected counts of codebooks {self.code_sizes}, got {other!r:.80}",
             ShapeError,
         )
         for counts, more in zip(self.counts, other.counts, strict=True):

@@ -26,7 +26,8 @@ from torch.nn import functional
 
 from smalti.errors import DataError, require
 from smalti.quantizers.annealing import Annealing
-from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
+from smalti.quantizers.base import Quantized, Quantizer, quantizers
+from smalti.quantizers.settings import count, number, word
 from smalti.quantizers.vector import VectorQuantizer
 
 PAPER_POOL = tuple((2 ** (9 + i), 2 ** (7 - i)) for i in range(8))
@@ -78,16 +79,15 @@ class Adaptive(Quantizer):
         anneal_steps: int = 20_000,
     ) -> None:
         require(
-            len(pool) >= 2
-            and all(len(pair) == 2 and is_count(pair[0], 2) and is_count(pair[1]) for pair in pool),
+            isinstance(pool, Sequence)
+            and len(pool) >= 2
+            and all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pool),
             f"expected a pool of at least two (codebook_size, width) pairs, got {pool!r}",
         )
-        require(is_count(dim, 2) and dim % HEADS == 0, f"dim must be even, got {dim!r}")
-        require(update in {"all", "selected"}, f"update is 'all' or 'selected', not {update!r}")
-        require(
-            selection in {"location", "slab"},
-            f"selection is 'location' or 'slab', not {selection!r}",
-        )
+        pool = tuple((count("codebook_size", n, least=2), count("width", d)) for n, d in pool)
+        require(count("dim", dim) % HEADS == 0, f"dim must be even, for two heads, got {dim!r}")
+        update = word("update", update, ("all", "selected"))
+        selection = word("selection", selection, ("location", "slab"))
         require(
             update == "all" or selection == "location",
             "update='selected' needs selection='location': a slab lies across all locations",
@@ -96,9 +96,10 @@ class Adaptive(Quantizer):
         slab = selection == "slab"
         super().__init__(dim, (len(pool), *(sizes if slab else [max(sizes)])))
         self.learns_from_vectors = True
-        require(alpha >= 0 and beta >= 0, f"alpha and beta must be >= 0, got {alpha}, {beta}")
-        self.pool = tuple((size, width) for size, width in pool)
-        self.alpha, self.beta, self.decay = alpha, beta, decay
+        self.pool = pool
+        self.alpha = number("alpha", alpha, least=0)
+        self.beta = number("beta", beta, least=0)
+        self.decay = number("decay", decay, least=0, below=1)
         self.update, self.selection, self.schedule = update, selection, schedule
         self.temperature, self.final_temperature = temperature, final_temperature
         self.anneal_steps = anneal_steps
@@ -119,27 +120,28 @@ class Adaptive(Quantizer):
         checked = self.checked(x, mask)
         flat = checked.reshape(-1, self.dim)
         valid = None if mask is None else mask.reshape(-1)
-        with torch.autocast(flat.device.type, enabled=False):
-            temperature = self.annealing.value()
-            gates = self._gates(self._queries(checked), temperature)
-            selected = gates.argmax(dim=-1)
-            outs, words = [], []
-            losses = []
-            metrics: dict[str, list[Tensor]] = {"distortion": [], "revived": []}
-            for index, book in enumerate(self._books()):
-                seen = valid
-                if self.update == "selected":
-                    chosen = selected == index
-                    seen = chosen if valid is None else chosen & valid
-                out = book(self.project_in[index](flat), seen)
-                outs.append(self.project_out[index](out.vectors))
-                words.append(out.codes.squeeze(-1))
-                losses.append(out.loss)
-                for name, values in metrics.items():
-                    values.append(out.metrics.get(name, flat.new_zeros(())))
-            vectors = self._mix(gates, torch.stack(outs, dim=1), checked)
-            if self.training:
-                self.annealing.advance()
+        temperature = self.annealing.value()
+        gates = self._gates(self._queries(checked), temperature)
+        selected = gates.argmax(dim=-1)
+        outs, words = [], []
+        losses = []
+        metrics: dict[str, list[Tensor]] = {"distortion": [], "revived": []}
+        for index, book in enumerate(self._books()):
+            seen = valid
+            if self.update == "selected":
+                chosen = selected == index
+                seen = chosen if valid is None else chosen & valid
+            # All positions are quantized, so that the gates learn what each codebook would
+            # have given; only the seen ones count in its loss and its averages.
+            out = book.quantize(self.project_in[index](flat).unsqueeze(0), seen)
+            outs.append(self.project_out[index](out.vectors.squeeze(0)))
+            words.append(out.codes.squeeze(0))
+            losses.append(out.loss.sum())
+            for name, values in metrics.items():
+                values.append(out.metrics.get(name, flat.new_zeros(())))
+        vectors = self._mix(gates, torch.stack(outs, dim=1), checked)
+        if self.training:
+            self.annealing.advance()
         return Quantized(
             vectors=vectors.view(x.shape).to(x.dtype),
             codes=self._codes(selected, torch.stack(words, dim=-1)).view(
@@ -158,12 +160,11 @@ class Adaptive(Quantizer):
         """The codes ``(..., 2)``: which codebook, which word (or a word of each, for slabs)."""
         checked = self.checked(x)
         flat = checked.reshape(-1, self.dim)
-        with torch.autocast(flat.device.type, enabled=False):
-            selected = self._scores(self._queries(checked)).argmax(dim=-1)
-            words = [
-                book.encode(project(flat)).squeeze(-1)
-                for book, project in zip(self._books(), self.project_in, strict=True)
-            ]
+        selected = self._scores(self._queries(checked)).argmax(dim=-1)
+        words = [
+            book.encode(project(flat)).squeeze(-1)
+            for book, project in zip(self._books(), self.project_in, strict=True)
+        ]
         return self._codes(selected, torch.stack(words, dim=-1)).view(
             *x.shape[:-1], self.num_codebooks
         )
@@ -175,17 +176,15 @@ class Adaptive(Quantizer):
         outs = []
         for index, (book, (size, _)) in enumerate(zip(self._books(), self.pool, strict=True)):
             if self.selection == "slab":
-                word = words[:, index]
+                code = words[:, index]
             else:
                 # Words of other codebooks may be too large for this one; they are not used.
-                word = torch.where(selected == index, words[:, 0], 0)
-            if not torch.compiler.is_compiling():
-                require(
-                    word.numel() == 0 or int(word.max()) < size,
-                    f"expected words of codebook {index} in 0..{size - 1}, got {int(word.max())}",
-                    DataError,
+                code = torch.where(selected == index, words[:, 0], 0)
+            if not torch.compiler.is_compiling() and bool((code >= size).any()):
+                raise DataError(
+                    f"expected words of codebook {index} in 0..{size - 1}, got {int(code.max())}"
                 )
-            outs.append(self.project_out[index](book.decode(word.clamp(max=size - 1)[:, None])))
+            outs.append(self.project_out[index](book.decode(code.clamp(max=size - 1)[:, None])))
         gates = functional.one_hot(selected, len(self.pool)).float()
         like = torch.empty((*codes.shape[:-1], self.dim), device="meta")
         return self._mix(gates, torch.stack(outs, dim=1), like).view(like.shape)

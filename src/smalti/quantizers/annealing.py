@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from smalti.errors import require
+from smalti.quantizers.settings import count, number, word
 
 SCHEDULES = ("exponential", "paper")
 
@@ -29,13 +29,10 @@ class Annealing(nn.Module):
         self, first: float, last: float, steps: int, schedule: str = "exponential"
     ) -> None:
         super().__init__()
-        require(first > 0 and last > 0, f"temperatures must be > 0, got {first} and {last}")
-        require(steps >= 1, f"anneal_steps must be >= 1, got {steps}")
-        require(
-            schedule in SCHEDULES,
-            f"expected schedule to be one of {', '.join(SCHEDULES)}, got {schedule!r}",
-        )
-        self.first, self.last, self.steps, self.schedule = first, last, steps, schedule
+        self.first = number("temperature", first, above=0)
+        self.last = number("final_temperature", last, above=0)
+        self.steps = count("anneal_steps", steps)
+        self.schedule = word("schedule", schedule, SCHEDULES)
         self.register_buffer("step", torch.tensor(0))
 
     def value(self) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 from abc import ABC, abstractmethod
@@ -12,9 +13,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from smalti.errors import ConfigError, DataError, ShapeError, require
+from smalti.errors import ConfigError, require
+from smalti.quantizers.border import as_stream, checked_codes, checked_vectors
+from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.sampling import collect
+from smalti.quantizers.settings import count
 from smalti.registry import Registry
+
+# A code is one 64-bit integer; its sign bit stays free.
+MOST_CODEWORDS = 2**62
 
 
 class Quantized(NamedTuple):
@@ -45,13 +52,19 @@ class Quantizer(nn.Module, ABC):
     example: ClassVar[Mapping[str, Any]] = {"dim": 8, "codebook_size": 16}
     """Settings of a small instance, for the contract suite and for listings."""
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for name in ("forward", "encode", "decode", "sample"):
+            if name in cls.__dict__:
+                setattr(cls, name, _in_full_precision(cls.__dict__[name]))
+
     def __init__(self, dim: int, code_sizes: Sequence[int]) -> None:
         super().__init__()
-        require(is_count(dim), f"dim must be a whole number >= 1, got {dim!r}")
-        for size in code_sizes:
-            require(is_count(size, 2), f"a codebook needs >= 2 codewords, got {size!r}")
-        self.dim = dim
-        self.code_sizes = tuple(code_sizes)
+        self.dim = count("dim", dim)
+        self.code_sizes = tuple(
+            count("the number of codewords", size, least=2, most=MOST_CODEWORDS)
+            for size in code_sizes
+        )
         self.frozen = False
         # Whether parameters learn through ``vectors``, not only through loss and averages.
         self.learns_from_vectors = False
@@ -89,7 +102,8 @@ class Quantizer(nn.Module, ABC):
         Without this call a quantizer that starts from data does so from the first
         batch it is trained on. Where nothing starts from data this changes nothing.
         """
-        stream = [batches] if isinstance(batches, Tensor) else batches
+        require(not self.frozen, "a frozen quantizer can't start anew; call unfreeze() first")
+        stream = as_stream(batches)
         width = max((2, *self.code_sizes))
         self._start(collect((self.checked(batch) for batch in stream), self.dim, width))
         return self
@@ -106,19 +120,23 @@ class Quantizer(nn.Module, ABC):
     def freeze(self) -> Self:
         """Stop all learning here: codes stay what they are, also while a model trains."""
         self.requires_grad_(False)
+        self.zero_grad()
         self.eval()
-        for part in self.modules():
-            if isinstance(part, Quantizer):
-                part.frozen = True
+        self._set_frozen(True)
         return self
 
     def unfreeze(self) -> Self:
         """Undo ``freeze``; the next ``train()`` lets the codebooks learn again."""
-        for part in self.modules():
-            if isinstance(part, Quantizer):
-                part.frozen = False
+        self._set_frozen(False)
         self.requires_grad_(True)
         return self
+
+    def _set_frozen(self, frozen: bool) -> None:
+        for part in self.modules():
+            if isinstance(part, Quantizer):
+                part.frozen = frozen
+            elif isinstance(part, Codebook):
+                part.freeze(frozen)
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode; a frozen quantizer stays in evaluation mode."""
@@ -126,52 +144,11 @@ class Quantizer(nn.Module, ABC):
 
     def checked(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x`` as float32 with padding set to zero, or an error that says what is wrong."""
-        require(
-            isinstance(x, Tensor) and x.is_floating_point(),
-            f"expected a tensor of real numbers, got {getattr(x, 'dtype', type(x).__name__)}; "
-            "convert it with .float()",
-            ShapeError,
-        )
-        require(
-            x.dim() >= 1 and x.shape[-1] == self.dim,
-            f"expected (..., {self.dim}), got {tuple(x.shape)}; the last axis is the vector "
-            "(for images with channels first use ChannelsFirst)",
-            ShapeError,
-        )
-        if mask is not None:
-            require(
-                mask.dtype == torch.bool and mask.shape == x.shape[:-1],
-                f"expected a bool mask {tuple(x.shape[:-1])}, got {mask.dtype} {tuple(mask.shape)}",
-                ShapeError,
-            )
-            x = x.masked_fill(~mask.unsqueeze(-1), 0.0)
-        if not torch.compiler.is_compiling():
-            _require_finite(x)
-        return x.float()
+        return checked_vectors(x, mask, self.dim)
 
     def checked_codes(self, codes: Tensor) -> Tensor:
         """``codes`` as int64, or an error that says what is wrong."""
-        require(
-            isinstance(codes, Tensor) and not codes.is_floating_point() and codes.dim() >= 1,
-            f"expected a tensor of whole numbers, got {getattr(codes, 'dtype', type(codes))}",
-            ShapeError,
-        )
-        require(
-            codes.shape[-1] == self.num_codebooks,
-            f"expected codes (..., {self.num_codebooks}), got {tuple(codes.shape)}",
-            ShapeError,
-        )
-        codes = codes.long()
-        if not torch.compiler.is_compiling() and codes.numel():
-            lowest, highest = codes.reshape(-1, self.num_codebooks).aminmax(dim=0)
-            for book, size in enumerate(self.code_sizes):
-                low, high = int(lowest[book]), int(highest[book])
-                require(
-                    low >= 0 and high < size,
-                    f"expected codes of codebook {book} in 0..{size - 1}, got {low}..{high}",
-                    DataError,
-                )
-        return codes
+        return checked_codes(codes, self.code_sizes)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         def in_float32(tensor: Tensor) -> Tensor:
@@ -200,8 +177,12 @@ def build(spec: Mapping[str, Any] | str, **settings: Any) -> Quantizer:
         (8, 5, 5)
     """
     if isinstance(spec, str):
-        spec = {"quantizer": spec, **settings}
-    require("quantizer" in spec, f"expected a spec with the key 'quantizer', got {dict(spec)}")
+        spec = {"quantizer": spec}
+    require(
+        isinstance(spec, Mapping) and "quantizer" in spec and all(isinstance(k, str) for k in spec),
+        f"expected a name, or a mapping with the key 'quantizer', got {spec!r}",
+    )
+    spec = {**spec, **settings}
     kind = quantizers.get(spec["quantizer"])
     given = {key: value for key, value in spec.items() if key != "quantizer"}
     known = setting_names(kind)
@@ -228,11 +209,6 @@ def takes_any_setting(kind: type[Quantizer]) -> bool:
     return any(item.kind is item.VAR_KEYWORD for item in parameters)
 
 
-def is_count(value: object, least: int = 1) -> bool:
-    """Whether ``value`` is a whole number of at least ``least``."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
 def as_plain(value: Any) -> Any:
     """A setting as JSON data: strategies become mappings, quantizers their specs."""
     if isinstance(value, Quantizer):
@@ -244,16 +220,15 @@ def as_plain(value: Any) -> Any:
     return value
 
 
-def _require_finite(x: Tensor) -> None:
-    # One pass without a temporary: a sum is finite only if all its terms are. A sum
-    # may overflow on finite numbers, so a bad one is looked at more closely.
-    if bool(x.detach().sum(dtype=torch.float32).isfinite()):
-        return
-    bad = ~x.detach().isfinite()
-    count = int(bad.sum())
-    require(
-        count == 0,
-        f"expected finite vectors, got {count} of {x.numel()} numbers NaN or infinite; "
-        "nothing was learned from this batch: look for the fault before the quantizer",
-        DataError,
-    )
+def _in_full_precision(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Codes must not depend on the precision that autocast chose for the layers around."""
+
+    @functools.wraps(method)
+    def run(self: Quantizer, x: Any, *arguments: Any, **settings: Any) -> Any:
+        device = x.device.type if isinstance(x, Tensor) else "cpu"
+        if not torch.is_autocast_enabled(device):
+            return method(self, x, *arguments, **settings)
+        with torch.autocast(device, enabled=False):
+            return method(self, x, *arguments, **settings)
+
+    return run

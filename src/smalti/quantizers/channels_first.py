@@ -9,6 +9,7 @@ from torch import Tensor
 
 from smalti.errors import ShapeError, require
 from smalti.quantizers.base import Quantized, Quantizer, build, quantizers
+from smalti.quantizers.border import as_stream
 
 
 @quantizers.register("channels_first")
@@ -50,12 +51,17 @@ class ChannelsFirst(Quantizer):
 
     def decode(self, codes: Tensor) -> Tensor:
         """The tensor ``(batch, dim, ...)`` of codes ``(batch, ..., num_codebooks)``."""
+        require(
+            isinstance(codes, Tensor) and codes.dim() >= 2,
+            f"expected codes (batch, ..., {self.num_codebooks}), got "
+            f"{tuple(getattr(codes, 'shape', ()))}",
+            ShapeError,
+        )
         return self.inner.decode(codes).movedim(-1, 1)
 
     def start_from(self, batches: Any) -> ChannelsFirst:
         """Start the codebooks from tensors ``(batch, dim, ...)``."""
-        stream = [batches] if isinstance(batches, Tensor) else batches
-        self.inner.start_from(self._channels_last(batch) for batch in stream)
+        self.inner.start_from(self._channels_last(batch) for batch in as_stream(batches))
         return self
 
     def _channels_last(self, x: Tensor) -> Tensor:

@@ -58,6 +58,7 @@ class Codebook(nn.Module):
         self.register_buffer("steps", torch.tensor(0))
         # A copy of ``started`` that a graph can branch on when it is traced.
         self._known_started = not start.needs_data
+        self.frozen = False
         self.deferred = False
         self._pending: tuple[Tensor, ...] | None = None
         self._pending_vectors: tuple[Tensor, Tensor | None] | None = None
@@ -75,7 +76,7 @@ class Codebook(nn.Module):
             mask: ``(n,)`` or None.
             anew: Start even if it has happened.
         """
-        if isinstance(self.start, RandomStart):
+        if isinstance(self.start, RandomStart) or self.frozen:
             return
         compiling = torch.compiler.is_compiling()
         if not anew and (self._known_started or (not compiling and bool(self.started))):
@@ -106,6 +107,12 @@ class Codebook(nn.Module):
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
         self._known_started = bool(self.started)
+        self._pending = self._pending_vectors = None
+
+    def freeze(self, frozen: bool) -> None:
+        """Learn nothing more, not even from what was collected; or learn again."""
+        self.frozen = frozen
+        self._pending = self._pending_vectors = None
 
     @torch.no_grad()
     def learn(self, x: Tensor, mask: Tensor | None, counts: Tensor, sums: Tensor | None) -> Tensor:
@@ -131,6 +138,8 @@ class Codebook(nn.Module):
     @torch.no_grad()
     def apply_pending(self) -> None:
         """Learn from all batches since the last call, as if they had been one."""
+        if self.frozen:
+            return
         new, (x, mask) = self._pending, self._pending_vectors or (None, None)
         if new is None or x is None:
             if not (self.deferred and many()):

@@ -7,7 +7,9 @@ Reference:
 Differs from the paper:
     Both axes quantize the very same sub-vectors, a channel segment at one position, and
     differ only in which codebook serves it: that of the segment, or that of the row. The
-    comparison is then one of grouping alone, at equal rate.
+    comparison is then one of grouping alone, at equal rate. Where the width does not divide,
+    a row's codebook serves padded segments beside full ones, so padding takes part in its
+    search and in its loss (not in the distortion).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from torch import Tensor
 from smalti.errors import ConfigError, ShapeError, require
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.product import PartSetting, Product
+from smalti.quantizers.settings import word
 from smalti.quantizers.stacked import mean_square
 
 
@@ -50,7 +53,8 @@ class Depthwise(Product):
         reduction: str = "sum",
         **settings: Any,
     ) -> None:
-        require(axis in {"channel", "pixel"}, f"axis is 'channel' or 'pixel', not {axis!r}")
+        chosen_axis = word("axis", axis, ("channel", "pixel"))
+        require("combine" not in settings, "Depthwise concatenates; for a sum use Product")
         super().__init__(
             dim, num_codebooks, codebook_size, part=part, reduction=reduction, **settings
         )
@@ -58,7 +62,7 @@ class Depthwise(Product):
             axis == "channel" or self.stack is not None,
             "axis='pixel' needs parts that can be stacked: 'vector', 'soft_em' or 'gumbel'",
         )
-        self.axis = axis
+        self.axis = chosen_axis
 
     def spec(self) -> dict[str, Any]:
         """The settings as plain data; ``build`` is the inverse."""
@@ -77,11 +81,10 @@ class Depthwise(Product):
         out = self.stack.quantize(stack, None)
         vectors = self._unstack_rows(out.vectors, x.shape).to(x.dtype)
         error = (x.float() - vectors.float()).detach().reshape(1, -1, self.dim)
-        padding = self.slices * self.width / self.dim
         return Quantized(
             vectors=vectors,
             codes=self._unstack_codes(out.codes, x.shape[:-1]),
-            loss=padding * (out.loss.sum() if self.reduction == "sum" else out.loss.mean()),
+            loss=out.loss.sum() if self.reduction == "sum" else out.loss.mean(),
             metrics={**out.metrics, "distortion": mean_square(error, None)[0]},
         )
 

@@ -7,7 +7,8 @@ Reference:
 Differs from the paper:
     Scores are normalised for each group and code by default; the published code pools its
     statistics over the groups although they share nothing (``"batch"``). Running statistics
-    start at the first batch's, so that evaluation is right from the first step on.
+    start at the first batch's, so that evaluation is right from the first step on. Keys start
+    at random; ``start_from`` puts them on query vectors.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from smalti.errors import require
-from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
+from smalti.quantizers.base import Quantized, Quantizer, quantizers
 from smalti.quantizers.gradients import straight_through
 from smalti.quantizers.nearest import best_scoring
 from smalti.quantizers.ranks import sum_over_ranks_with_gradient
 from smalti.quantizers.sampling import draw
 from smalti.quantizers.scatter import count_by_code, flat_codes
+from smalti.quantizers.settings import count, flag, number, word
 from smalti.quantizers.stacked import mean_square, usage_metrics
 
 NORMALISATIONS = ("none", "batch", "batch_per_group")
@@ -47,18 +49,16 @@ class _Differentiable(Quantizer):
     def __init__(
         self, dim: int, num_codebooks: int, codebook_size: int, shared: bool, normalisation: str
     ) -> None:
+        num_codebooks = count("num_codebooks", num_codebooks)
         require(
-            is_count(num_codebooks) and is_count(dim) and dim % num_codebooks == 0,
+            count("dim", dim) % num_codebooks == 0,
             f"dim must be divisible by num_codebooks, got {dim!r} and {num_codebooks!r}",
         )
         super().__init__(dim, (codebook_size,) * num_codebooks)
-        require(
-            normalisation in NORMALISATIONS,
-            f"expected normalisation to be one of {', '.join(NORMALISATIONS)}, "
-            f"got {normalisation!r}",
-        )
-        self.codebook_size, self.shared, self.normalisation = codebook_size, shared, normalisation
-        self.width = dim // num_codebooks
+        self.codebook_size = self.code_sizes[0]
+        self.shared = flag("shared", shared)
+        self.normalisation = word("normalisation", normalisation, NORMALISATIONS)
+        self.width = self.dim // num_codebooks
         groups = 1 if shared else num_codebooks
         self.keys = nn.Parameter(torch.randn(groups, codebook_size, self.width) / math.sqrt(dim))
         pooled = (1 if normalisation == "batch" else num_codebooks, codebook_size)
@@ -97,6 +97,10 @@ class _Differentiable(Quantizer):
             queries = queries.reshape(1, -1, self.width)
         with torch.no_grad():
             self.keys.copy_(draw(queries, None, self.codebook_size))
+            # Statistics of other keys' scores mean nothing for these.
+            self.running_mean.zero_()
+            self.running_variance.fill_(1.0)
+            self.steps.zero_()
 
     def _groups(self, x: Tensor) -> Tensor:
         flat = x.reshape(-1, self.num_codebooks, self.width)
@@ -124,21 +128,24 @@ class _Differentiable(Quantizer):
 
     def _normalised(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Scores less their batch mean over their batch deviation; follows both."""
-        if self.normalisation == "none" or scores.shape[1] == 0:
+        if self.normalisation == "none":
             return scores
         weights = scores.new_ones(1, 1) if mask is None else mask.float()[:, None]
-        count = scores.new_full((), scores.shape[1]) if mask is None else weights.sum()
+        seen = scores.new_full((), scores.shape[1]) if mask is None else weights.sum()
         if self.normalisation == "batch":
-            count = count * self.num_codebooks
-        (count,) = sum_over_ranks_with_gradient(count)
-        mean = self._pooled(weights * scores) / count.clamp(min=1)
+            seen = seen * self.num_codebooks
+        (seen,) = sum_over_ranks_with_gradient(seen)
+        mean = self._pooled(weights * scores) / seen.clamp(min=1)
         centred = scores - mean.unsqueeze(1)
-        variance = self._pooled(weights * centred.square()) / count.clamp(min=1)
+        # Squares of squared distances may overflow where the distances do not.
+        variance = (self._pooled(weights * centred.square()) / seen.clamp(min=1)).clamp(max=1e38)
         with torch.no_grad():
             keep = torch.where(self.steps == 0, 0.0, MOMENTUM)
+            # A batch of padding alone has shown nothing.
+            keep = torch.where(seen > 0, keep, 1.0)
             self.running_mean.copy_(keep * self.running_mean + (1 - keep) * mean)
             self.running_variance.copy_(keep * self.running_variance + (1 - keep) * variance)
-            self.steps.add_(1)
+            self.steps.add_((seen > 0).long())
         spread = (variance + EPSILON).sqrt()
         return centred / spread.unsqueeze(1)
 
@@ -183,9 +190,8 @@ class DifferentiableSoftmax(_Differentiable):
         normalisation: str = "batch_per_group",
     ) -> None:
         super().__init__(dim, num_codebooks, codebook_size, shared, normalisation)
-        require(temperature > 0, f"temperature must be > 0, got {temperature}")
         self.learns_from_vectors = True
-        self.temperature = temperature
+        self.temperature = number("temperature", temperature, above=0)
         self.values = nn.Parameter(torch.randn_like(self.keys) / math.sqrt(dim))
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
@@ -233,8 +239,6 @@ class DifferentiableCentroid(_Differentiable):
         normalisation: ``"batch_per_group"``, ``"batch"`` (as published) or ``"none"``. With
             normalised scores a code is not always the nearest centroid: isolated ones get used.
 
-    ``start_from`` puts the centroids on query vectors.
-
     Metrics: distortion, perplexity, batch_used_share.
     """
 
@@ -249,8 +253,7 @@ class DifferentiableCentroid(_Differentiable):
         normalisation: str = "batch_per_group",
     ) -> None:
         super().__init__(dim, num_codebooks, codebook_size, shared, normalisation)
-        require(beta >= 0, f"beta must be >= 0, got {beta}")
-        self.beta = beta
+        self.beta = number("beta", beta, least=0)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
         """Quantize query vectors ``(..., dim)``; see :class:`Quantizer`."""

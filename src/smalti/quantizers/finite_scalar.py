@@ -11,7 +11,7 @@ Differs from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -41,10 +41,13 @@ class FiniteScalar(Quantizer):
     sizes: Tensor
 
     def __init__(self, dim: int, levels: Sequence[int] = (8, 5, 5, 5)) -> None:
-        require(len(levels) >= 1, "levels must name at least one coordinate")
+        require(
+            isinstance(levels, Iterable) and not isinstance(levels, str) and len(levels) >= 1,
+            f"levels must name at least one coordinate, such as (8, 5, 5), got {levels!r}",
+        )
         super().__init__(dim, levels)
         self.learns_from_vectors = True
-        self.levels = tuple(levels)
+        self.levels = self.code_sizes
         self.register_buffer("sizes", torch.tensor(self.levels), persistent=False)
         same = dim == len(self.levels)
         self.project_in = nn.Identity() if same else nn.Linear(dim, len(self.levels))
@@ -53,12 +56,11 @@ class FiniteScalar(Quantizer):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
         """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
         flat = self.checked(x, mask).reshape(-1, self.dim)
-        with torch.autocast(flat.device.type, enabled=False):
-            bounded = self._bound(self.project_in(flat))
-            codes = self._round(bounded)
-            scaled = bounded / (self.sizes // 2)
-            values = straight_through(scaled, self._values(codes))
-            vectors = self.project_out(values)
+        bounded = self._bound(self.project_in(flat))
+        codes = self._round(bounded)
+        scaled = bounded / (self.sizes // 2)
+        values = straight_through(scaled, self._values(codes))
+        vectors = self.project_out(values)
         error = (scaled - values).detach().unsqueeze(0)
         valid = None if mask is None else mask.reshape(-1)
         return Quantized(
@@ -71,10 +73,9 @@ class FiniteScalar(Quantizer):
     def encode(self, x: Tensor) -> Tensor:
         """The codes ``(..., len(levels))`` of vectors ``(..., dim)``."""
         flat = self.checked(x).reshape(-1, self.dim)
-        with torch.autocast(flat.device.type, enabled=False):
-            return self._round(self._bound(self.project_in(flat))).view(
-                *x.shape[:-1], self.num_codebooks
-            )
+        return self._round(self._bound(self.project_in(flat))).view(
+            *x.shape[:-1], self.num_codebooks
+        )
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes ``(..., len(levels))``."""

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.errors import require
 from smalti.quantizers.annealing import Annealing
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.choices import choose
@@ -29,6 +28,7 @@ from smalti.quantizers.learning import GradientDescent
 from smalti.quantizers.nearest import best_scoring, nearest
 from smalti.quantizers.revival import Keep
 from smalti.quantizers.scatter import count_by_code
+from smalti.quantizers.settings import flag, number, word
 from smalti.quantizers.stacked import StackedQuantizer, mean_square, positions, usage_metrics
 from smalti.quantizers.starts import STARTS, Start
 
@@ -70,17 +70,21 @@ class Gumbel(StackedQuantizer):
     ) -> None:
         super().__init__(dim, codebook_size, parts)
         self.learns_from_vectors = True
-        require(
-            scores in {"distance", "linear"}, f"scores is 'distance' or 'linear', not {scores!r}"
-        )
-        require(kl_weight >= 0, f"kl_weight must be >= 0, got {kl_weight}")
-        self.scores, self.hard, self.kl_weight = scores, hard, kl_weight
+        self.averages_coordinates = False
+        self.scores = word("scores", scores, ("distance", "linear"))
+        self.hard = flag("hard", hard)
+        self.kl_weight = number("kl_weight", kl_weight, least=0)
         self.temperature, self.final_temperature = temperature, final_temperature
         self.anneal_steps = anneal_steps
         self.start: Start = choose("start", start, STARTS)
         self.annealing = Annealing(temperature, final_temperature, anneal_steps)
         self.book = Codebook(
-            parts, codebook_size, dim, learning=GradientDescent(), start=self.start, dead=Keep()
+            self.parts,
+            self.codebook_size,
+            self.dim,
+            learning=GradientDescent(),
+            start=self.start,
+            dead=Keep(),
         )
         if scores == "linear":
             self.weight = nn.Parameter(torch.randn(parts, codebook_size, dim) / math.sqrt(dim))

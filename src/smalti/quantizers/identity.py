@@ -38,7 +38,7 @@ class Identity(Quantizer):
     def decode(self, codes: Tensor) -> Tensor:
         """Refuse: vectors can't be made from no codes."""
         raise ConfigError(
-            f"Identity has no codes to decode, got {tuple(codes.shape)}; use any other quantizer"
+            f"Identity has no codes to decode, got {codes!r:.60}; use any other quantizer"
         )
 
     @staticmethod

@@ -20,7 +20,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from smalti.errors import require
+from smalti.quantizers.settings import number, word
 
 # Below this a count is rounding, not usage.
 USED = 1e-8
@@ -46,11 +46,8 @@ class MovingAverage:
     statistics: str = "lazy"
 
     def __post_init__(self) -> None:
-        require(0 <= self.decay < 1, f"decay must be in [0, 1), got {self.decay}")
-        require(
-            self.statistics in STATISTICS,
-            f"expected statistics to be one of {', '.join(STATISTICS)}, got {self.statistics!r}",
-        )
+        number("decay", self.decay, least=0, below=1)
+        word("statistics", self.statistics, STATISTICS)
 
     def first_statistics(self, codewords: Tensor) -> tuple[Tensor, Tensor]:
         """Counts ``(parts, size)`` and sums ``(parts, size, dim)`` before the first step."""
@@ -75,7 +72,9 @@ class MovingAverage:
             counts, sums = counts / share, sums / share
         total = counts.sum(dim=1, keepdim=True)
         smoothed = (counts + EPSILON) / (total + counts.shape[1] * EPSILON) * total
-        codewords.copy_(sums / smoothed.unsqueeze(-1))
+        # Before anything was counted there is nothing to divide by.
+        means = torch.where(total.unsqueeze(-1) > 0, sums / smoothed.unsqueeze(-1), codewords)
+        codewords.copy_(means)
         if self.statistics == "zalando":
             counts.copy_(smoothed)
 

@@ -18,9 +18,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.errors import require
-from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
+from smalti.quantizers.base import Quantized, Quantizer, quantizers
 from smalti.quantizers.gradients import straight_through
+from smalti.quantizers.ranks import sum_over_ranks_with_gradient
+from smalti.quantizers.settings import count, number
 from smalti.quantizers.stacked import mean_square
 
 
@@ -49,13 +50,13 @@ class LookupFree(Quantizer):
         entropy_weight: float = 0.1,
         sharpness: float = 1.0,
     ) -> None:
-        require(is_count(bits), f"bits must be a whole number >= 1, got {bits!r}")
-        require(beta >= 0 and entropy_weight >= 0, "beta and entropy_weight must be >= 0")
-        require(sharpness > 0, f"sharpness must be > 0, got {sharpness}")
+        bits = count("bits", bits)
         super().__init__(dim, (2,) * bits)
         self.learns_from_vectors = True
-        self.bits, self.beta = bits, beta
-        self.entropy_weight, self.sharpness = entropy_weight, sharpness
+        self.bits = bits
+        self.beta = number("beta", beta, least=0)
+        self.entropy_weight = number("entropy_weight", entropy_weight, least=0)
+        self.sharpness = number("sharpness", sharpness, above=0)
         self.project_in = nn.Identity() if dim == bits else nn.Linear(dim, bits)
         self.project_out = nn.Identity() if dim == bits else nn.Linear(bits, dim)
 
@@ -63,21 +64,22 @@ class LookupFree(Quantizer):
         """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
         flat = self.checked(x, mask).reshape(-1, self.dim)
         valid = None if mask is None else mask.reshape(-1)
-        with torch.autocast(flat.device.type, enabled=False):
-            narrow = self.project_in(flat)
-            codes = (narrow > 0).long()
-            signs = codes.float() * 2 - 1
-            vectors = self.project_out(straight_through(narrow, signs))
+        narrow = self.project_in(flat)
+        codes = (narrow > 0).long()
+        signs = codes.float() * 2 - 1
+        vectors = self.project_out(straight_through(narrow, signs))
         commitment = mean_square((narrow - signs)[None], valid)[0]
         weights = flat.new_ones(flat.shape[0], 1) if valid is None else valid.float()[:, None]
-        total = weights.sum().clamp(min=1)
+        total = weights.sum()
         # Minus the squared distances to 1 and -1 differ by four times the coordinate.
         logits = 4 * self.sharpness * narrow
         ones = torch.sigmoid(logits)
         sure = functional.softplus(logits) - ones * logits
-        mean = ((weights * ones).sum(dim=0) / total).clamp(1e-6, 1 - 1e-6)
+        seen, everyone = sum_over_ranks_with_gradient((weights * ones).sum(dim=0), total)
+        # Off the ends, where the gradient of an entropy is infinite.
+        mean = (seen / everyone.clamp(min=1)).clamp(1e-6, 1 - 1e-6)
         even = torch.special.entr(mean) + torch.special.entr(1 - mean)
-        entropy = ((weights * sure).sum(dim=0) / total - even).sum()
+        entropy = ((weights * sure).sum(dim=0) / total.clamp(min=1) - even).sum()
         return Quantized(
             vectors=vectors.view(x.shape).to(x.dtype),
             codes=codes.view(*x.shape[:-1], self.bits),
@@ -91,8 +93,7 @@ class LookupFree(Quantizer):
     def encode(self, x: Tensor) -> Tensor:
         """The codes ``(..., bits)`` of vectors ``(..., dim)``."""
         flat = self.checked(x).reshape(-1, self.dim)
-        with torch.autocast(flat.device.type, enabled=False):
-            narrow: Tensor = self.project_in(flat)
+        narrow: Tensor = self.project_in(flat)
         return (narrow > 0).long().view(*x.shape[:-1], self.bits)
 
     def decode(self, codes: Tensor) -> Tensor:

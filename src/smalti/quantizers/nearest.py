@@ -181,7 +181,9 @@ def _score_buffer(size: int, like: Tensor) -> Tensor:
     buffer = kept.get(key)
     if buffer is None or len(buffer) < size:
         # A single row of scores may be longer than a block.
-        buffer = like.new_empty(max(size, BLOCK_SCORES))
+        with torch.inference_mode(False):
+            # A tensor made in inference mode could not be written to outside of it.
+            buffer = torch.empty(max(size, BLOCK_SCORES), dtype=like.dtype, device=like.device)
         if size <= BLOCK_SCORES:
             kept[key] = buffer
     return buffer

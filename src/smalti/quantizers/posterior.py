@@ -43,23 +43,22 @@ def _sample(
     likeliest = drawn.new_empty(parts, n)
     entropy = x.new_empty(parts, n)
     rows = max(1, BLOCK_SCORES // size)
-    with torch.autocast(x.device.type, enabled=False):
-        for part in range(parts):
-            for start in range(0, n, rows):
-                some = (part, slice(start, start + rows))
-                logits = torch.addmm(offsets[part], x[some], columns[part])
-                top, likeliest[some] = logits.max(dim=1)
-                logits.sub_(top.unsqueeze(1))
-                weights = logits.exp()
-                total = weights.sum(dim=1, keepdim=True)
-                # H = log Z - E[logit], with logits shifted so that the largest is zero;
-                # a weight of zero takes no part, also where its logit is minus infinity.
-                expected = (weights * logits.clamp_(min=-1e4)).sum(dim=1, keepdim=True) / total
-                entropy[some] = (total.log() - expected).squeeze(1)
-                sums = weights.cumsum(dim=1)
-                target = uniforms[some] * sums[:, -1:]
-                codes = torch.searchsorted(sums, target, right=True)
-                drawn[some] = codes.clamp_(max=size - 1)
+    for part in range(parts):
+        for start in range(0, n, rows):
+            some = (part, slice(start, start + rows))
+            logits = torch.addmm(offsets[part], x[some], columns[part])
+            top, likeliest[some] = logits.max(dim=1)
+            logits.sub_(top.unsqueeze(1))
+            weights = logits.exp()
+            total = weights.sum(dim=1, keepdim=True)
+            # H = log Z - E[logit], with logits shifted so that the largest is zero;
+            # a weight of zero takes no part, also where its logit is minus infinity.
+            expected = (weights * logits.clamp_(min=-1e4)).sum(dim=1, keepdim=True) / total
+            entropy[some] = (total.log() - expected).squeeze(1)
+            sums = weights.cumsum(dim=1)
+            target = uniforms[some] * sums[:, -1:]
+            codes = torch.searchsorted(sums, target, right=True)
+            drawn[some] = codes.clamp_(max=size - 1)
     return drawn, likeliest, entropy
 
 

@@ -25,9 +25,9 @@ from smalti.quantizers.base import (
     Quantized,
     Quantizer,
     build,
-    is_count,
     quantizers,
 )
+from smalti.quantizers.settings import count, word
 from smalti.quantizers.stacked import StackedQuantizer, mean_square
 
 PartSetting = str | Mapping[str, Any] | Sequence[Quantizer | Mapping[str, Any]]
@@ -69,15 +69,19 @@ class Product(Quantizer):
         reduction: str = "sum",
         **settings: Any,
     ) -> None:
-        require(is_count(dim), f"dim must be a whole number >= 1, got {dim!r}")
-        require(
-            is_count(num_codebooks) and num_codebooks <= dim,
-            f"num_codebooks must be a whole number from 1 to dim = {dim}, got {num_codebooks!r}",
-        )
-        require(combine in {"concat", "sum"}, f"combine is 'concat' or 'sum', not {combine!r}")
-        require(reduction in {"sum", "mean"}, f"reduction is 'sum' or 'mean', not {reduction!r}")
+        dim = count("dim", dim)
+        num_codebooks = count("num_codebooks", num_codebooks, most=dim)
+        combine = word("combine", combine, ("concat", "sum"))
+        reduction = word("reduction", reduction, ("sum", "mean"))
         width = dim if combine == "sum" else -(-dim // num_codebooks)
-        stack, parts = _make_parts(width, num_codebooks, codebook_size, part, settings)
+        last = dim if combine == "sum" else dim - (num_codebooks - 1) * width
+        require(
+            last > 0,
+            f"{num_codebooks} slices of {width} leave none of {dim} for the last; choose a "
+            "num_codebooks that divides dim, or a smaller one",
+        )
+        widths = [width] * (num_codebooks - 1) + [last]
+        stack, parts = _make_parts(widths, codebook_size, part, settings)
         sizes = stack.code_sizes * num_codebooks if stack else _sizes(parts)
         super().__init__(dim, sizes)
         self.width = width
@@ -89,12 +93,13 @@ class Product(Quantizer):
         self.learns_from_vectors = combine == "sum" or any(p.learns_from_vectors for p in inner)
         if combine == "sum":
             self.views = nn.Parameter(_slice_projections(dim, num_codebooks))
-        elif not stack:
+        elif stack:
+            with torch.no_grad():
+                # Padding is zero in every vector, so it is zero in every codeword.
+                stack.book.codewords[-1, :, last:] = 0.0
+        else:
             given = sum(item.dim for item in parts)
-            require(
-                given in {dim, width * num_codebooks},
-                f"expected parts whose widths add up to {dim}, got {given}",
-            )
+            require(given == dim, f"expected parts whose widths add up to {dim}, got {given}")
 
     def spec(self) -> dict[str, Any]:
         """The settings as plain data; ``build`` is the inverse."""
@@ -102,8 +107,9 @@ class Product(Quantizer):
             part: Any = [item.spec() for item in self._parts()]
         else:
             part = self.stack.spec()
-            for name in ("dim", "codebook_size", "parts"):
-                part.pop(name)
+            for name in ("dim", "parts", "codebook_size"):
+                if name != "codebook_size" or self.codebook_size is not None:
+                    part.pop(name)
         return {
             "quantizer": quantizers.name_of(type(self)),
             "dim": self.dim,
@@ -180,8 +186,7 @@ class Product(Quantizer):
     def _slice(self, flat: Tensor) -> Tensor:
         """``(n, dim)`` as a stack ``(num_codebooks, n, width)``."""
         if self.combine == "sum":
-            with torch.autocast(flat.device.type, enabled=False):
-                return torch.einsum("nd,mde->mne", flat, self.views)
+            return torch.einsum("nd,mde->mne", flat, self.views)
         flat = functional.pad(flat, (0, self.slices * self.width - self.dim))
         return flat.view(flat.shape[0], self.slices, self.width).transpose(0, 1).contiguous()
 
@@ -195,46 +200,58 @@ class Product(Quantizer):
         if self.combine == "sum":
             return list(self._slice(flat))
         widths = [item.dim for item in self._parts()]
-        return list(functional.pad(flat, (0, sum(widths) - self.dim)).split(widths, dim=-1))
+        return list(flat.split(widths, dim=-1))
 
     def _join(self, pieces: list[Tensor]) -> Tensor:
         if self.combine == "sum":
             return torch.stack(pieces).sum(dim=0)
-        return torch.cat(pieces, dim=-1)[:, : self.dim]
+        return torch.cat(pieces, dim=-1)
 
     def _over_real_coordinates(self, losses: Tensor) -> Tensor:
         """Undo, part by part, that a mean over padded coordinates is too small."""
         starts = self.width * torch.arange(self.slices, device=losses.device)
         real = (self.dim - starts).clamp(1, self.width)
-        return losses if self.combine == "sum" else losses * (self.width / real)
+        padded = self.combine == "concat" and self.stack is not None
+        if padded and self.stack is not None and self.stack.averages_coordinates:
+            return losses * (self.width / real)
+        return losses
 
 
 def _make_parts(
-    width: int,
-    num_codebooks: int,
-    codebook_size: int | None,
-    part: PartSetting,
-    settings: dict[str, Any],
+    widths: Sequence[int], codebook_size: int | None, part: Any, settings: dict[str, Any]
 ) -> tuple[StackedQuantizer | None, list[Quantizer]]:
-    if not isinstance(part, (str, Mapping)):
-        given = [item if isinstance(item, Quantizer) else build(item) for item in part]
+    number = len(widths)
+    if isinstance(part, (list, tuple, nn.ModuleList)):
+        members: list[Any] = list(part)
+        given = [item if isinstance(item, Quantizer) else build(item) for item in members]
         require(
-            len(given) == num_codebooks and not settings,
-            f"expected {num_codebooks} parts and no further settings, got {len(given)} parts "
+            len({id(item) for item in given}) == number and not settings,
+            f"expected {number} different parts and no further settings, got {len(given)} parts "
             f"and {sorted(settings)}",
         )
-        return None, given
-    spec: dict[str, Any] = {"quantizer": part} if isinstance(part, str) else dict(part)
-    require("quantizer" in spec, f"expected a part with the key 'quantizer', got {spec}")
-    kind = quantizers.get(spec["quantizer"])
-    spec = {**spec, **settings, "dim": width}
-    if codebook_size is not None:
-        spec["codebook_size"] = codebook_size
-    if issubclass(kind, StackedQuantizer):
-        stack = build({**spec, "parts": num_codebooks})
+        return None, _with_codes(given)
+    spec = part_spec(part, settings, codebook_size)
+    if issubclass(quantizers.get(spec["quantizer"]), StackedQuantizer):
+        stack = build({**spec, "dim": widths[0], "parts": number})
         assert isinstance(stack, StackedQuantizer)
         return stack, []
-    return None, [build(spec) for _ in range(num_codebooks)]
+    return None, _with_codes([build({**spec, "dim": width}) for width in widths])
+
+
+def part_spec(part: Any, settings: dict[str, Any], codebook_size: int | None) -> dict[str, Any]:
+    """The spec, without ``dim``, of a part given as a name or as a mapping."""
+    spec: dict[str, Any] = {"quantizer": part} if isinstance(part, str) else part
+    require(
+        isinstance(spec, Mapping) and "quantizer" in spec,
+        f"expected a part as a registered name or a spec with the key 'quantizer', got {part!r}",
+    )
+    size = {} if codebook_size is None else {"codebook_size": codebook_size}
+    return {**spec, **settings, **size}
+
+
+def _with_codes(parts: list[Quantizer]) -> list[Quantizer]:
+    require(all(item.code_sizes for item in parts), "a part without codes can't be combined")
+    return parts
 
 
 def _sizes(parts: Sequence[Quantizer]) -> tuple[int, ...]:

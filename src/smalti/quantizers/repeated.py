@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from smalti.errors import require
@@ -45,6 +44,7 @@ class Repeated(Product):
         reduction: str = "sum",
         **settings: Any,
     ) -> None:
+        require("combine" not in settings, "Repeated concatenates; for a sum use Product")
         super().__init__(
             dim, num_codebooks, codebook_size, part=part, reduction=reduction, **settings
         )
@@ -59,6 +59,5 @@ class Repeated(Product):
         return settings
 
     def _slice(self, flat: Tensor) -> Tensor:
-        with torch.autocast(flat.device.type, enabled=False):
-            view: Tensor = self.view(flat)
+        view: Tensor = self.view(flat)
         return view.unsqueeze(0).expand(self.slices, -1, -1)

@@ -22,10 +22,11 @@ from smalti.quantizers.base import (
     Quantized,
     Quantizer,
     build,
-    is_count,
     quantizers,
 )
-from smalti.quantizers.gradients import straight_through
+from smalti.quantizers.gradients import Gradient, StraightThrough
+from smalti.quantizers.product import part_spec
+from smalti.quantizers.settings import count, word
 from smalti.quantizers.stacked import mean_square
 
 
@@ -56,26 +57,23 @@ class Residual(Quantizer):
         reduction: str = "sum",
         **settings: Any,
     ) -> None:
-        require(
-            is_count(num_codebooks),
-            f"num_codebooks must be a whole number >= 1, got {num_codebooks!r}",
-        )
-        require(reduction in {"sum", "mean"}, f"reduction is 'sum' or 'mean', not {reduction!r}")
-        spec: dict[str, Any] = {"quantizer": part} if isinstance(part, str) else dict(part)
-        spec = {**spec, **settings, "dim": dim}
-        if codebook_size is not None:
-            spec["codebook_size"] = codebook_size
-        levels = [build(spec) for _ in range(num_codebooks)]
+        num_codebooks = count("num_codebooks", num_codebooks)
+        reduction = word("reduction", reduction, ("sum", "mean"))
+        spec = part_spec(part, settings, codebook_size)
+        levels = [build({**spec, "dim": dim}) for _ in range(num_codebooks)]
+        require(bool(levels[0].code_sizes), "a part without codes leaves nothing to quantize")
         super().__init__(dim, tuple(size for level in levels for size in level.code_sizes))
         self.codebook_size, self.reduction = codebook_size, reduction
         self.learns_from_vectors = levels[0].learns_from_vectors
+        self.gradient: Gradient = getattr(levels[0], "gradient", StraightThrough())
         self.levels = nn.ModuleList(levels)
 
     def spec(self) -> dict[str, Any]:
         """The settings as plain data; ``build`` is the inverse."""
         part = self._levels()[0].spec()
-        for name in ("dim", "codebook_size"):
-            part.pop(name, None)
+        part.pop("dim")
+        if self.codebook_size is not None:
+            part.pop("codebook_size")
         return {
             "quantizer": "residual",
             "dim": self.dim,
@@ -104,7 +102,7 @@ class Residual(Quantizer):
             metrics.update({f"{number}/{name}": value for name, value in out.metrics.items()})
         loss = torch.stack(losses)
         error = (flat - total).detach().unsqueeze(0)
-        vectors = total if through_vectors else straight_through(flat, total)
+        vectors = total if through_vectors else self.gradient(flat, total)
         return Quantized(
             vectors=vectors.view(x.shape).to(x.dtype),
             codes=torch.cat(codes, dim=-1).view(*x.shape[:-1], self.num_codebooks),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from smalti.errors import require
+from smalti.quantizers.settings import count, number
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Revive:
     period: int = 100
 
     def __post_init__(self) -> None:
-        require(0 < self.threshold < 1, f"threshold must be in (0, 1), got {self.threshold}")
-        require(self.period >= 1, f"period must be >= 1, got {self.period}")
+        number("threshold", self.threshold, above=0, below=1)
+        count("period", self.period)
 
 
 @dataclass(frozen=True)

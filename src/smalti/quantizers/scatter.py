@@ -25,11 +25,10 @@ def count_by_code(codes: Tensor, size: int, mask: Tensor | None = None) -> Tenso
 def sum_by_code(
     x: Tensor, codes: Tensor, size: int, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Counts ``(parts, size)`` and sums ``(parts, size, dim)`` of the vectors of each code.
-
-    Masked vectors must be zero in ``x`` already; the mask keeps them out of the counts.
-    """
+    """Counts ``(parts, size)`` and sums ``(parts, size, dim)`` of the vectors of each code."""
     parts, n, dim = x.shape
+    if mask is not None:
+        x = x * mask.unsqueeze(-1)
     sums = x.new_zeros(parts * size, dim)
     sums.index_add_(0, flat_codes(codes, size), x.reshape(parts * n, dim))
     return count_by_code(codes, size, mask), sums.view(parts, size, dim)

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from smalti.errors import require
-from smalti.quantizers.base import Quantized, Quantizer, is_count, quantizers
+from smalti.quantizers.base import Quantized, Quantizer, quantizers
 from smalti.quantizers.gradients import straight_through
+from smalti.quantizers.settings import count, number
 from smalti.quantizers.stacked import mean_square
 
-# A code is one 64-bit integer; its sign bit stays free.
+# All bits are one code.
 MOST_BITS = 62
 
 
@@ -53,16 +53,13 @@ class SemanticHash(Quantizer):
         mix: float = 0.5,
         warmup_steps: int = 10_000,
     ) -> None:
-        require(
-            is_count(bits) and bits <= MOST_BITS,
-            f"bits must be a whole number from 1 to {MOST_BITS}, got {bits!r}",
-        )
+        bits = count("bits", bits, most=MOST_BITS)
         super().__init__(dim, (2**bits,))
+        self.bits = bits
         self.learns_from_vectors = True
-        require(noise >= 0, f"noise must be >= 0, got {noise}")
-        require(0 <= mix <= 1, f"mix must be in [0, 1], got {mix}")
-        require(is_count(warmup_steps), f"warmup_steps must be >= 1, got {warmup_steps!r}")
-        self.bits, self.noise, self.mix, self.warmup_steps = bits, noise, mix, warmup_steps
+        self.noise = number("noise", noise, least=0)
+        self.mix = number("mix", mix, least=0, most=1)
+        self.warmup_steps = count("warmup_steps", warmup_steps)
         self.to_bits = nn.Linear(dim, bits)
         self.when_one = nn.Linear(bits, dim)
         self.when_zero = nn.Linear(bits, dim, bias=False)
@@ -71,21 +68,20 @@ class SemanticHash(Quantizer):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Quantized:
         """Quantize vectors ``(..., dim)``; see :class:`Quantizer`."""
         flat = self.checked(x, mask).reshape(-1, self.dim)
-        with torch.autocast(flat.device.type, enabled=False):
-            scores = self.to_bits(flat)
-            if self.training:
-                noisy = scores + self.noise * torch.randn_like(scores).clamp_(-2, 2)
-                soft = saturating_sigmoid(noisy)
-                hard = straight_through(soft, (soft > 0.5).float())
-                share = self.mix * (self.step / self.warmup_steps).clamp(0.01, 1.0)
-                pick = torch.rand(flat.shape[0], 1, device=flat.device) < share
-                state = torch.where(pick, hard, soft)
-                clean = soft > 0.5
-                self.step.add_(1)
-            else:
-                clean = scores > 0
-                state = straight_through(saturating_sigmoid(scores), clean.float())
-            vectors = self._expand(state)
+        scores = self.to_bits(flat)
+        if self.training:
+            noisy = scores + self.noise * truncated_normal_like(scores)
+            soft = saturating_sigmoid(noisy)
+            hard = straight_through(soft, (soft > 0.5).float())
+            share = self.mix * (self.step / self.warmup_steps).clamp(0.01, 1.0)
+            pick = torch.rand(flat.shape[0], 1, device=flat.device) < share
+            state = torch.where(pick, hard, soft)
+            clean = soft > 0.5
+            self.step.add_(1)
+        else:
+            clean = scores > 0
+            state = straight_through(saturating_sigmoid(scores), clean.float())
+        vectors = self._expand(state)
         codes = self._join(clean)
         valid = None if mask is None else mask.reshape(-1)
         weights = flat.new_ones(flat.shape[0]) if valid is None else valid.float()
@@ -104,8 +100,7 @@ class SemanticHash(Quantizer):
     def encode(self, x: Tensor) -> Tensor:
         """The codes ``(..., 1)`` of the clean bits."""
         flat = self.checked(x).reshape(-1, self.dim)
-        with torch.autocast(flat.device.type, enabled=False):
-            return self._join(self.to_bits(flat) > 0).view(*x.shape[:-1], 1)
+        return self._join(self.to_bits(flat) > 0).view(*x.shape[:-1], 1)
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors of codes ``(..., 1)``."""
@@ -125,3 +120,9 @@ class SemanticHash(Quantizer):
 def saturating_sigmoid(x: Tensor) -> Tensor:
     """A sigmoid stretched and cut so that it reaches 0 and 1."""
     return (1.2 * torch.sigmoid(x) - 0.1).clamp(0.0, 1.0)
+
+
+def truncated_normal_like(x: Tensor) -> Tensor:
+    """Standard normal numbers between -2 and 2, by the inverse of their distribution."""
+    inside = math.erf(2 / math.sqrt(2))
+    return math.sqrt(2) * torch.erfinv(inside * (2 * torch.rand_like(x) - 1))

@@ -22,15 +22,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from smalti.errors import require
-from smalti.quantizers.base import Quantized, is_count, quantizers
+from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.choices import choose
 from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.gradients import GRADIENTS, Gradient
 from smalti.quantizers.learning import LEARNING, Learning, MovingAverage
 from smalti.quantizers.nearest import best_scoring, nearest
 from smalti.quantizers.posterior import sample_codes
+from smalti.quantizers.ranks import sum_over_ranks
 from smalti.quantizers.revival import DEAD, Dead
 from smalti.quantizers.scatter import count_by_code, flat_codes
+from smalti.quantizers.settings import count, number, word
 from smalti.quantizers.stacked import StackedQuantizer, mean_square, positions, usage_metrics
 from smalti.quantizers.starts import STARTS, Start
 
@@ -87,28 +89,31 @@ class SoftEM(StackedQuantizer):
         parts: int = 1,
     ) -> None:
         super().__init__(dim, codebook_size, parts)
-        require(is_count(samples), f"samples must be a whole number >= 1, got {samples!r}")
-        require(
-            temperature == "scaled" or (isinstance(temperature, (int, float)) and temperature > 0),
-            f"temperature must be > 0 or 'scaled', got {temperature!r}",
-        )
-        require(prior in {"uniform", "learned"}, f"prior is 'uniform' or 'learned', not {prior!r}")
-        require(beta >= 0, f"beta must be >= 0, got {beta}")
-        require(0 <= decay < 1, f"decay must be in [0, 1), got {decay}")
+        self.samples = count("samples", samples)
+        self.temperature: float | str = temperature
+        if temperature != "scaled":
+            self.temperature = number("temperature (or 'scaled')", temperature, above=0)
+        self.prior = word("prior", prior, ("uniform", "learned"))
+        self.beta = number("beta", beta, least=0)
+        decay = number("decay", decay, least=0, below=1)
         chosen: Learning = (
             MovingAverage(decay) if learning == "ema" else choose("learning", learning, LEARNING)
         )
         require(
             isinstance(chosen, MovingAverage), "SoftEM learns by moving averages: learning='ema'"
         )
-        self.samples, self.temperature, self.prior, self.beta = samples, temperature, prior, beta
         self.learning = chosen
         self.decay = chosen.decay
         self.start: Start = choose("start", start, STARTS)
         self.dead: Dead = choose("dead", dead, DEAD)
         self.gradient: Gradient = choose("gradient", gradient, GRADIENTS)
         self.book = Codebook(
-            parts, codebook_size, dim, learning=self.learning, start=self.start, dead=self.dead
+            self.parts,
+            self.codebook_size,
+            self.dim,
+            learning=self.learning,
+            start=self.start,
+            dead=self.dead,
         )
         # The running squared error of a coordinate; zero until the first batch.
         self.register_buffer("scale", torch.zeros(()))
@@ -128,7 +133,7 @@ class SoftEM(StackedQuantizer):
             return nearest(x, self.book.codewords)
         centre = self.book.codewords.mean(dim=1, keepdim=True)
         codewords = self.book.codewords - centre
-        bias = self.log_prior() * self._temperature(x) - codewords.square().sum(-1)
+        bias = self.log_prior() * self._temperature(x, None) - codewords.square().sum(-1)
         return best_scoring(x - centre, 2 * codewords, bias)
 
     def sample(self, x: Tensor, mask: Tensor | None = None) -> Sampled:
@@ -161,7 +166,7 @@ class SoftEM(StackedQuantizer):
     def _sample(self, x: Tensor, mask: Tensor | None) -> tuple[Quantized, Tensor]:
         if self.training:
             self.begin(x, mask)
-        temperature = self._temperature(x)
+        temperature = self._temperature(x, mask)
         uniforms = torch.rand(*x.shape[:2], self.samples, device=x.device)
         samples, codes, entropy = sample_codes(
             x, self.book.codewords, self.log_prior(), temperature, uniforms
@@ -182,7 +187,7 @@ class SoftEM(StackedQuantizer):
         }
         if self.training:
             self._follow_error(x, codes, mask)
-            sums = self._sums(x.detach(), rows)
+            sums = self._sums(x.detach() if mask is None else x.detach() * mask[:, None], rows)
             metrics["revived"] = self.book.learn(x, mask, counts, sums)
         loss = self.beta * commitment
         return Quantized(self.gradient(x, mean), codes, loss, metrics), samples
@@ -195,18 +200,22 @@ class SoftEM(StackedQuantizer):
             sums.index_add_(0, rows[:, sample], share)
         return sums.view_as(self.book.codewords)
 
-    def _temperature(self, x: Tensor) -> Tensor:
+    def _temperature(self, x: Tensor, mask: Tensor | None) -> Tensor:
         if not isinstance(self.temperature, str):
-            return x.new_full((), float(self.temperature))
+            return x.new_full((), self.temperature)
         # A Gaussian of variance v has exponent -d^2 / 2v. Before the first batch has shown
         # an error, the spread of the vectors stands in for it.
-        first = x.detach().square().mean() if x.numel() else x.new_ones(())
+        first = mean_square(x.detach(), mask).mean()
         return 2 * torch.where(self.scale > 0, self.scale, first).clamp(min=1e-12)
 
     @torch.no_grad()
     def _follow_error(self, x: Tensor, codes: Tensor, mask: Tensor | None) -> None:
-        if self.temperature != "scaled" or x.shape[1] == 0:
+        if self.temperature != "scaled":
             return
-        error = mean_square(x - self.look_up(codes), mask).mean()
+        seen = x.new_full((), x.shape[1]) if mask is None else mask.sum().float()
+        error = mean_square(x - self.look_up(codes), mask).mean() * seen
+        error, seen = sum_over_ranks([error, seen])
+        error = error / seen.clamp(min=1)
         blended = self.decay * self.scale + (1 - self.decay) * error
-        self.scale.copy_(torch.where(self.scale > 0, blended, error))
+        followed = torch.where(self.scale > 0, blended, error)
+        self.scale.copy_(torch.where(seen > 0, followed, self.scale))

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from smalti.errors import require
-from smalti.quantizers.base import Quantized, Quantizer, is_count
+from smalti.quantizers.base import Quantized, Quantizer
 from smalti.quantizers.codebook import Codebook
+from smalti.quantizers.settings import count
 
 
 class StackedQuantizer(Quantizer):
@@ -24,9 +24,10 @@ class StackedQuantizer(Quantizer):
 
     def __init__(self, dim: int, codebook_size: int, parts: int) -> None:
         super().__init__(dim=dim, code_sizes=(codebook_size,))
-        require(is_count(parts), f"parts must be a whole number >= 1, got {parts!r}")
-        self.codebook_size = codebook_size
-        self.parts = parts
+        self.codebook_size = self.code_sizes[0]
+        self.parts = count("parts", parts)
+        # Whether the loss is a mean over coordinates, so that padding thins it out.
+        self.averages_coordinates = True
 
     @abstractmethod
     def quantize(self, x: Tensor, mask: Tensor | None) -> Quantized:

@@ -22,6 +22,7 @@ from smalti.errors import require
 from smalti.quantizers.nearest import nearest
 from smalti.quantizers.sampling import draw
 from smalti.quantizers.scatter import sum_by_code
+from smalti.quantizers.settings import count, number
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class RandomStart:
     needs_data: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require(self.scale > 0, f"the scale of a random start must be > 0, got {self.scale}")
+        number("the scale of a random start", self.scale, above=0)
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class KMeansStart:
     needs_data: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require(self.iterations >= 0, f"iterations must be >= 0, got {self.iterations}")
-        require(self.sample >= 1, f"sample must be >= 1, got {self.sample}")
+        count("iterations", self.iterations, least=0)
+        count("sample", self.sample)
 
     def codewords(self, x: Tensor, mask: Tensor | None, size: int) -> Tensor:
         """``(parts, size, dim)`` seeded from ``x`` ``(parts, n, dim)`` and refined."""

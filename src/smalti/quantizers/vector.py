@@ -18,7 +18,6 @@ from typing import Any
 
 from torch import Tensor
 
-from smalti.errors import require
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.choices import choose
 from smalti.quantizers.codebook import Codebook
@@ -27,6 +26,7 @@ from smalti.quantizers.learning import LEARNING, Learning, MovingAverage
 from smalti.quantizers.nearest import nearest
 from smalti.quantizers.revival import DEAD, Dead
 from smalti.quantizers.scatter import count_by_code, sum_by_code
+from smalti.quantizers.settings import number
 from smalti.quantizers.stacked import StackedQuantizer, mean_square, usage_metrics
 from smalti.quantizers.starts import STARTS, Start
 
@@ -69,9 +69,8 @@ class VectorQuantizer(StackedQuantizer):
         parts: int = 1,
     ) -> None:
         super().__init__(dim, codebook_size, parts)
-        require(beta >= 0, f"beta must be >= 0, got {beta}")
-        require(0 <= decay < 1, f"decay must be in [0, 1), got {decay}")
-        self.beta = beta
+        self.beta = number("beta", beta, least=0)
+        decay = number("decay", decay, least=0, below=1)
         self.learning: Learning = (
             MovingAverage(decay) if learning == "ema" else choose("learning", learning, LEARNING)
         )
@@ -80,7 +79,12 @@ class VectorQuantizer(StackedQuantizer):
         self.dead: Dead = choose("dead", dead, DEAD)
         self.gradient: Gradient = choose("gradient", gradient, GRADIENTS)
         self.book = Codebook(
-            parts, codebook_size, dim, learning=self.learning, start=self.start, dead=self.dead
+            self.parts,
+            self.codebook_size,
+            self.dim,
+            learning=self.learning,
+            start=self.start,
+            dead=self.dead,
         )
 
     def choose(self, x: Tensor) -> Tensor:
