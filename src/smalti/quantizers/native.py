@@ -38,7 +38,7 @@ def suits(x: Tensor, codebook: Tensor) -> bool:
     return (
         1 < x.shape[-1] <= WIDEST
         and x.device.type == "cpu"
-        and x.shape[1] * codebook.shape[1] >= LEAST_WORK
+        and x.shape[0] * x.shape[1] * codebook.shape[1] >= LEAST_WORK
         and available()
         and _are_near(x, codebook)
     )
@@ -64,37 +64,49 @@ def available() -> bool:
 
 def nearest(x: Tensor, codebook: Tensor) -> Tensor:
     """Codes ``(parts, n)`` for ``x`` ``(parts, n, dim)``; ties go to the lowest code."""
-    codes = torch.empty(x.shape[:2], dtype=torch.int64)
-    for part in range(len(x)):
-        _search(x[part].contiguous(), codebook[part], codes[part])
+    parts, n, _ = x.shape
+    size = codebook.shape[1]
+    if x.stride(2) != 1:
+        x = x.contiguous()
+    # The codes of a vector lie side by side, as whoever asked for parts will want them.
+    codes = torch.empty(n, parts, dtype=torch.int64).t()
+    if size < LEAST_BOXED or n < 2 * size:
+        _search(x, codebook, _order_as_is(size), codes, boxed=False)
+        return codes
+    for part in range(parts):
+        some = slice(part, part + 1)
+        _search(x[some], codebook[some], _order_in_boxes(codebook[part]), codes[some], boxed=True)
     return codes
 
 
-def _search(x: Tensor, codebook: Tensor, codes: Tensor) -> None:
-    (n, dim), size = x.shape, len(codebook)
-    boxed = size >= LEAST_BOXED and n >= 2 * size
-    order = _order_in_boxes(codebook) if boxed else _order_as_is(size)
-    # (leaves, dim, LEAF): the codewords of a leaf lie side by side, coordinate by coordinate.
-    members = codebook[order].view(-1, LEAF, dim)
-    leaves = members.transpose(1, 2).contiguous()
-    count = len(leaves)
+def _search(x: Tensor, codebook: Tensor, order: Tensor, codes: Tensor, boxed: bool) -> None:
+    """Search all parts in the given order of codewords; with boxes there is one part."""
+    parts, n, dim = x.shape
+    # (parts, leaves, dim, LEAF): the codewords of a leaf side by side, coordinate by coordinate.
+    members = codebook[:, order].view(parts, -1, LEAF, dim)
+    leaves = members.transpose(2, 3).contiguous()
+    count = leaves.shape[1]
     padded = -(-count // 16) * 16
     boxes = torch.full((2, dim, padded), torch.inf)
     if boxed:
-        boxes[0, :, :count] = members.amin(dim=1).t()
-        boxes[1, :, :count] = members.amax(dim=1).t()
-    threads = max(1, min(torch.get_num_threads(), n * size // LEAST_WORK))
+        boxes[0, :, :count] = members[0].amin(dim=1).t()
+        boxes[1, :, :count] = members[0].amax(dim=1).t()
+    threads = max(1, min(torch.get_num_threads(), parts * n * codebook.shape[1] // LEAST_WORK))
     bounds = torch.empty(threads, padded)
     tensors = (x, leaves, order, boxes[0], boxes[1], bounds, codes)
     task = _Task(
         *(tensor.data_ptr() for tensor in tensors),
-        *(n, dim, count, padded, int(boxed), -(-n // threads)),
+        *(n, dim, count, padded, int(boxed), -(-n // threads), parts),
+        *(x.stride(1), x.stride(0), codes.stride(1), codes.stride(0), leaves.stride(0)),
     )
     _compiled().run(task, threads)
 
 
 _ARRAYS = ("x", "leaves", "codes", "lows", "highs", "bounds", "result")
-_COUNTS = ("n", "dim", "count", "padded", "boxed", "share")
+_COUNTS = (
+    *("n", "dim", "count", "padded", "boxed", "share", "parts"),
+    *("x_step", "x_part", "result_step", "result_part", "leaves_part"),
+)
 
 
 class _Task(ctypes.Structure):

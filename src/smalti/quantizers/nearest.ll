@@ -140,7 +140,8 @@ chosen:
 }
 
 define internal void @search(ptr %x, ptr %leaves, ptr %codes, ptr %lows, ptr %highs, ptr %bounds,
-                    ptr %result, i64 %n, i64 %dim, i64 %count, i64 %padded, i64 %boxed) {
+                    ptr %result, i64 %n, i64 %dim, i64 %count, i64 %padded, i64 %boxed,
+                    i64 %x.step, i64 %result.step) {
 entry:
   %scratch = alloca [64 x float], align 64
   %has.boxes = icmp ne i64 %boxed, 0
@@ -149,7 +150,7 @@ entry:
   br i1 %any, label %vector, label %end
 vector:
   %i = phi i64 [ 0, %entry ], [ %i.next, %vector.end ]
-  %x.row = mul i64 %i, %dim
+  %x.row = mul i64 %i, %x.step
   %x.i = getelementptr float, ptr %x, i64 %x.row
   br i1 %has.boxes, label %bound, label %scan
 bound:
@@ -197,7 +198,8 @@ leaf.end:
   %l.more = icmp slt i64 %l.next, %count
   br i1 %l.more, label %leaf, label %vector.end
 vector.end:
-  %result.at = getelementptr i64, ptr %result, i64 %i
+  %result.row = mul i64 %i, %result.step
+  %result.at = getelementptr i64, ptr %result, i64 %result.row
   store i64 %code.next, ptr %result.at
   %i.next = add i64 %i, 1
   %i.more = icmp slt i64 %i.next, %n
@@ -206,11 +208,14 @@ end:
   ret void
 }
 
-; What native.py hands over: seven pointers and six counts.
-%Task = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, i64, i64, i64, i64, i64 }
+; What native.py hands over: seven pointers and twelve counts.
+%Task = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr,
+               i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64 }
 
-; The share of one thread: %share vectors, and room for its own bounds.
+; The share of one thread: %share vectors, and room for its own bounds. Vectors are taken some
+; at a time through all parts, so that their rows are still in the cache for the next part.
 define void @search_share(ptr %task, i64 %thread) {
+entry:
   %x.at = getelementptr %Task, ptr %task, i32 0, i32 0
   %x = load ptr, ptr %x.at
   %leaves.at = getelementptr %Task, ptr %task, i32 0, i32 1
@@ -237,18 +242,55 @@ define void @search_share(ptr %task, i64 %thread) {
   %boxed = load i64, ptr %boxed.at
   %share.at = getelementptr %Task, ptr %task, i32 0, i32 12
   %share = load i64, ptr %share.at
+  %parts.at = getelementptr %Task, ptr %task, i32 0, i32 13
+  %parts = load i64, ptr %parts.at
+  %x_step.at = getelementptr %Task, ptr %task, i32 0, i32 14
+  %x_step = load i64, ptr %x_step.at
+  %x_part.at = getelementptr %Task, ptr %task, i32 0, i32 15
+  %x_part = load i64, ptr %x_part.at
+  %result_step.at = getelementptr %Task, ptr %task, i32 0, i32 16
+  %result_step = load i64, ptr %result_step.at
+  %result_part.at = getelementptr %Task, ptr %task, i32 0, i32 17
+  %result_part = load i64, ptr %result_part.at
+  %leaves_part.at = getelementptr %Task, ptr %task, i32 0, i32 18
+  %leaves_part = load i64, ptr %leaves_part.at
   %start = mul i64 %thread, %share
-  %left = sub i64 %n, %start
-  %short = icmp slt i64 %left, %share
-  %mine = select i1 %short, i64 %left, i64 %share
-  %x.row = mul i64 %start, %dim
-  %x.mine = getelementptr float, ptr %x, i64 %x.row
-  %result.mine = getelementptr i64, ptr %result, i64 %start
+  %full = add i64 %start, %share
+  %short = icmp slt i64 %n, %full
+  %stop = select i1 %short, i64 %n, i64 %full
   %bounds.row = mul i64 %thread, %padded
   %bounds.mine = getelementptr float, ptr %bounds, i64 %bounds.row
-  call void @search(ptr %x.mine, ptr %leaves, ptr %codes, ptr %lows, ptr %highs,
-                    ptr %bounds.mine, ptr %result.mine, i64 %mine, i64 %dim, i64 %count,
-                    i64 %padded, i64 %boxed)
+  %any = icmp slt i64 %start, %stop
+  br i1 %any, label %block, label %end
+block:
+  %row = phi i64 [ %start, %entry ], [ %row.next, %block.end ]
+  %row.next = add i64 %row, 1024
+  %last = icmp slt i64 %stop, %row.next
+  %row.stop = select i1 %last, i64 %stop, i64 %row.next
+  %rows = sub i64 %row.stop, %row
+  %x.row = mul i64 %row, %x_step
+  %x.block = getelementptr float, ptr %x, i64 %x.row
+  %result.row = mul i64 %row, %result_step
+  %result.block = getelementptr i64, ptr %result, i64 %result.row
+  br label %part
+part:
+  %p = phi i64 [ 0, %block ], [ %p.next, %part ]
+  %x.offset = mul i64 %p, %x_part
+  %x.p = getelementptr float, ptr %x.block, i64 %x.offset
+  %leaves.offset = mul i64 %p, %leaves_part
+  %leaves.p = getelementptr float, ptr %leaves, i64 %leaves.offset
+  %result.offset = mul i64 %p, %result_part
+  %result.p = getelementptr i64, ptr %result.block, i64 %result.offset
+  call void @search(ptr %x.p, ptr %leaves.p, ptr %codes, ptr %lows, ptr %highs,
+                    ptr %bounds.mine, ptr %result.p, i64 %rows, i64 %dim, i64 %count,
+                    i64 %padded, i64 %boxed, i64 %x_step, i64 %result_step)
+  %p.next = add i64 %p, 1
+  %p.more = icmp slt i64 %p.next, %parts
+  br i1 %p.more, label %part, label %block.end
+block.end:
+  %more = icmp slt i64 %row.next, %stop
+  br i1 %more, label %block, label %end
+end:
   ret void
 }
 

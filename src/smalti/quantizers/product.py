@@ -188,7 +188,7 @@ class Product(Quantizer):
         if self.combine == "sum":
             return torch.einsum("nd,mde->mne", flat, self.views)
         flat = functional.pad(flat, (0, self.slices * self.width - self.dim))
-        return flat.view(flat.shape[0], self.slices, self.width).transpose(0, 1).contiguous()
+        return flat.view(flat.shape[0], self.slices, self.width).transpose(0, 1)
 
     def _combine(self, stack: Tensor) -> Tensor:
         if self.combine == "sum":
