@@ -50,10 +50,11 @@ def _are_near(x: Tensor, codebook: Tensor) -> bool:
     Seen from very far away all codewords are at the same distance, in float32; a product
     with them is then the better way.
     """
-    lowest, highest = codebook.aminmax(dim=1)
-    radius = (highest - lowest).amax()
-    x_lowest, x_highest = x.aminmax(dim=1)
-    return bool(torch.maximum(lowest - x_lowest, x_highest - highest).amax() <= FAR * radius)
+    lowest, highest = codebook.aminmax()
+    # Slices of vectors are transposed; a look along memory is ten times as fast.
+    x_lowest, x_highest = (x if x.is_contiguous() else x.transpose(0, 1)).aminmax()
+    spread = highest - lowest
+    return bool(torch.maximum(lowest - x_lowest, x_highest - highest) <= FAR * spread)
 
 
 @functools.cache

@@ -264,7 +264,7 @@ entry:
   br i1 %any, label %block, label %end
 block:
   %row = phi i64 [ %start, %entry ], [ %row.next, %block.end ]
-  %row.next = add i64 %row, 1024
+  %row.next = add i64 %row, 32
   %last = icmp slt i64 %stop, %row.next
   %row.stop = select i1 %last, i64 %stop, i64 %row.next
   %rows = sub i64 %row.stop, %row

@@ -20,9 +20,9 @@ from torch import Tensor
 from smalti.errors import ShapeError, require
 from smalti.quantizers import native
 
-# 8 MiB of float32 scores: small enough to stay near between the product and the reduction,
+# 4 MiB of float32 scores: small enough to stay near between the product and the reduction,
 # large enough that the calls in between cost nothing.
-BLOCK_SCORES = 1 << 21
+BLOCK_SCORES = 1 << 20
 # Many narrow codewords lie closer together than a float32 product can tell apart.
 NARROW = 4
 # A product of fewer rows than this wastes the matrix unit: split the codebook instead.

@@ -187,8 +187,10 @@ class Product(Quantizer):
         """``(n, dim)`` as a stack ``(num_codebooks, n, width)``."""
         if self.combine == "sum":
             return torch.einsum("nd,mde->mne", flat, self.views)
-        flat = functional.pad(flat, (0, self.slices * self.width - self.dim))
-        return flat.view(flat.shape[0], self.slices, self.width).transpose(0, 1)
+        missing = self.slices * self.width - self.dim
+        if missing:
+            flat = functional.pad(flat, (0, missing))
+        return flat.reshape(flat.shape[0], self.slices, self.width).transpose(0, 1)
 
     def _combine(self, stack: Tensor) -> Tensor:
         if self.combine == "sum":
