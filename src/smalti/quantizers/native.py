@@ -29,6 +29,8 @@ WIDEST = 16
 LEAST_WORK = 1 << 18
 # Vectors farther from the codewords than so many times their spread take the other way.
 FAR = 100
+# Vectors that a thread takes at a time, at least.
+LEAST_SHARE = 64
 # Sorting into boxes pays from so many codewords on, if each is met by a few vectors.
 LEAST_BOXED = 2048
 
@@ -97,8 +99,8 @@ def _search(x: Tensor, codebook: Tensor, order: Tensor, codes: Tensor, boxed: bo
     tensors = (x, leaves, order, boxes[0], boxes[1], bounds, codes)
     task = _Task(
         *(tensor.data_ptr() for tensor in tensors),
-        *(n, dim, count, padded, int(boxed), -(-n // threads), parts),
-        *(x.stride(1), x.stride(0), codes.stride(1), codes.stride(0), leaves.stride(0)),
+        *(n, dim, count, padded, int(boxed), max(LEAST_SHARE, n // (16 * threads)), parts),
+        *(x.stride(1), x.stride(0), codes.stride(1), codes.stride(0), leaves.stride(0), 0),
     )
     _compiled().run(task, threads)
 
@@ -106,7 +108,7 @@ def _search(x: Tensor, codebook: Tensor, order: Tensor, codes: Tensor, boxed: bo
 _ARRAYS = ("x", "leaves", "codes", "lows", "highs", "bounds", "result")
 _COUNTS = (
     *("n", "dim", "count", "padded", "boxed", "share", "parts"),
-    *("x_step", "x_part", "result_step", "result_part", "leaves_part"),
+    *("x_step", "x_part", "result_step", "result_part", "leaves_part", "next"),
 )
 
 

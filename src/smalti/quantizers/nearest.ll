@@ -208,12 +208,13 @@ end:
   ret void
 }
 
-; What native.py hands over: seven pointers and twelve counts.
+; What native.py hands over: seven pointers, twelve counts, and the number of the next share.
 %Task = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr,
-               i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64 }
+               i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64 }
 
-; The share of one thread: %share vectors, and room for its own bounds. Vectors are taken some
-; at a time through all parts, so that their rows are still in the cache for the next part.
+; One thread's work, with room for its own bounds. It takes share after share of %share vectors
+; until none is left, so that a thread whose core is busy elsewhere holds nobody up. Vectors go
+; some at a time through all parts: their rows are still in the cache for the next part.
 define void @search_share(ptr %task, i64 %thread) {
 entry:
   %x.at = getelementptr %Task, ptr %task, i32 0, i32 0
@@ -254,16 +255,20 @@ entry:
   %result_part = load i64, ptr %result_part.at
   %leaves_part.at = getelementptr %Task, ptr %task, i32 0, i32 18
   %leaves_part = load i64, ptr %leaves_part.at
-  %start = mul i64 %thread, %share
+  %next.at = getelementptr %Task, ptr %task, i32 0, i32 19
+  %bounds.row = mul i64 %thread, %padded
+  %bounds.mine = getelementptr float, ptr %bounds, i64 %bounds.row
+  br label %take
+take:
+  %taken = atomicrmw add ptr %next.at, i64 1 monotonic
+  %start = mul i64 %taken, %share
   %full = add i64 %start, %share
   %short = icmp slt i64 %n, %full
   %stop = select i1 %short, i64 %n, i64 %full
-  %bounds.row = mul i64 %thread, %padded
-  %bounds.mine = getelementptr float, ptr %bounds, i64 %bounds.row
   %any = icmp slt i64 %start, %stop
   br i1 %any, label %block, label %end
 block:
-  %row = phi i64 [ %start, %entry ], [ %row.next, %block.end ]
+  %row = phi i64 [ %start, %take ], [ %row.next, %block.end ]
   %row.next = add i64 %row, 32
   %last = icmp slt i64 %stop, %row.next
   %row.stop = select i1 %last, i64 %stop, i64 %row.next
@@ -289,7 +294,7 @@ part:
   br i1 %p.more, label %part, label %block.end
 block.end:
   %more = icmp slt i64 %row.next, %stop
-  br i1 %more, label %block, label %end
+  br i1 %more, label %block, label %take
 end:
   ret void
 }
