@@ -157,6 +157,7 @@ class Quantizer(nn.Module, ABC):
                 return tensor.to(made.device)
             return made
 
+        # Module._apply has no annotations in torch.
         super()._apply(in_float32, recurse)  # type: ignore[no-untyped-call]
         return self
 

@@ -77,7 +77,8 @@ def as_stream(batches: Any) -> Iterable[Tensor]:
         f"expected a tensor or an iterable of tensors, got {type(batches).__name__}",
         ShapeError,
     )
-    return batches  # type: ignore[no-any-return]
+    stream: Iterable[Tensor] = batches
+    return stream
 
 
 def _require_usable(x: Tensor) -> None:

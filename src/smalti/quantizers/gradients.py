@@ -48,6 +48,7 @@ class _Rotation(torch.autograd.Function):
 
 def straight_through(x: Tensor, chosen: Tensor) -> Tensor:
     """``chosen`` going forward; going back, its gradient belongs to ``x``."""
+    # Function.apply has no annotations in torch, hence the silenced check here and below.
     out: Tensor = _StraightThrough.apply(x, chosen.detach())  # type: ignore[no-untyped-call]
     return out
 

@@ -22,7 +22,6 @@ from torch.nn import functional
 from smalti.quantizers.annealing import Annealing
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.choices import choose
-from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.gradients import straight_through
 from smalti.quantizers.learning import GradientDescent
 from smalti.quantizers.nearest import best_scoring, nearest
@@ -78,14 +77,7 @@ class Gumbel(StackedQuantizer):
         self.anneal_steps = anneal_steps
         self.start: Start = choose("start", start, STARTS)
         self.annealing = Annealing(temperature, final_temperature, anneal_steps)
-        self.book = Codebook(
-            self.parts,
-            self.codebook_size,
-            self.dim,
-            learning=GradientDescent(),
-            start=self.start,
-            dead=Keep(),
-        )
+        self.book = self._new_book(GradientDescent(), self.start, Keep())
         if scores == "linear":
             self.weight = nn.Parameter(torch.randn(parts, codebook_size, dim) / math.sqrt(dim))
             self.bias = nn.Parameter(torch.zeros(parts, codebook_size))

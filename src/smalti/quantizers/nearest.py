@@ -75,14 +75,16 @@ def best_scoring(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     arguments = (x.detach().float(), weight.detach().float(), bias.detach().float())
     if torch.compiler.is_compiling():
-        return torch.ops.smalti.best_scoring(*arguments)  # type: ignore[no-any-return]
+        codes: Tensor = torch.ops.smalti.best_scoring(*arguments)
+        return codes
     return _search_scores(*arguments)
 
 
 def _nearest(x: Tensor, codebook: Tensor) -> Tensor:
     x, codebook = x.detach().float(), codebook.detach().float()
     if torch.compiler.is_compiling():
-        return torch.ops.smalti.nearest(x, codebook)  # type: ignore[no-any-return]
+        codes: Tensor = torch.ops.smalti.nearest(x, codebook)
+        return codes
     return _search_nearest(x, codebook)
 
 

@@ -26,7 +26,8 @@ def sample_codes(
     """
     arguments = (x.detach(), codebook.detach(), log_prior.detach(), temperature.detach(), uniforms)
     if torch.compiler.is_compiling():
-        return torch.ops.smalti.sample_codes(*arguments)  # type: ignore[no-any-return]
+        drawn: tuple[Tensor, Tensor, Tensor] = torch.ops.smalti.sample_codes(*arguments)
+        return drawn
     return _sample(*arguments)
 
 

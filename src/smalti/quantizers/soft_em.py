@@ -24,7 +24,6 @@ from torch.nn import functional
 from smalti.errors import require
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.choices import choose
-from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.gradients import GRADIENTS, Gradient
 from smalti.quantizers.learning import LEARNING, Learning, MovingAverage
 from smalti.quantizers.nearest import best_scoring, nearest
@@ -107,14 +106,7 @@ class SoftEM(StackedQuantizer):
         self.start: Start = choose("start", start, STARTS)
         self.dead: Dead = choose("dead", dead, DEAD)
         self.gradient: Gradient = choose("gradient", gradient, GRADIENTS)
-        self.book = Codebook(
-            self.parts,
-            self.codebook_size,
-            self.dim,
-            learning=self.learning,
-            start=self.start,
-            dead=self.dead,
-        )
+        self.book = self._new_book(self.learning, self.start, self.dead)
         # The running squared error of a coordinate; zero until the first batch.
         self.register_buffer("scale", torch.zeros(()))
 

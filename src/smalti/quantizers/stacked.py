@@ -10,7 +10,10 @@ from torch import Tensor
 
 from smalti.quantizers.base import Quantized, Quantizer
 from smalti.quantizers.codebook import Codebook
+from smalti.quantizers.learning import Learning
+from smalti.quantizers.revival import Dead
 from smalti.quantizers.settings import count
+from smalti.quantizers.starts import Start
 
 
 class StackedQuantizer(Quantizer):
@@ -28,6 +31,11 @@ class StackedQuantizer(Quantizer):
         self.parts = count("parts", parts)
         # Whether the loss is a mean over coordinates, so that padding thins it out.
         self.averages_coordinates = True
+
+    def _new_book(self, learning: Learning, start: Start, dead: Dead) -> Codebook:
+        return Codebook(
+            self.parts, self.codebook_size, self.dim, learning=learning, start=start, dead=dead
+        )
 
     @abstractmethod
     def quantize(self, x: Tensor, mask: Tensor | None) -> Quantized:
@@ -91,6 +99,7 @@ def mean_square(error: Tensor, mask: Tensor | None) -> Tensor:
     """The mean square over valid positions and coordinates, for each part of a stack."""
     if mask is not None:
         error = error.masked_fill(~mask.unsqueeze(-1), 0.0)
+    # Function.apply has no annotations in torch.
     squares: Tensor = _SumOfSquares.apply(error)  # type: ignore[no-untyped-call]
     means: Tensor = squares / (error.shape[2] * positions(error, mask))
     return means

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.choices import choose
-from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.gradients import GRADIENTS, Gradient
 from smalti.quantizers.learning import LEARNING, Learning, MovingAverage
 from smalti.quantizers.nearest import nearest
@@ -78,14 +77,7 @@ class VectorQuantizer(StackedQuantizer):
         self.start: Start = choose("start", start, STARTS)
         self.dead: Dead = choose("dead", dead, DEAD)
         self.gradient: Gradient = choose("gradient", gradient, GRADIENTS)
-        self.book = Codebook(
-            self.parts,
-            self.codebook_size,
-            self.dim,
-            learning=self.learning,
-            start=self.start,
-            dead=self.dead,
-        )
+        self.book = self._new_book(self.learning, self.start, self.dead)
 
     def choose(self, x: Tensor) -> Tensor:
         """The nearest codewords' codes."""
