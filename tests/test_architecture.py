@@ -13,7 +13,8 @@ SOURCE = ROOT / "src" / "smalti"
 # From the ground up; a room may import from floors below its own, and from itself.
 FLOORS = [
     {"errors"},
-    {"registry", "randomness"},
+    {"registry", "randomness", "progress"},
+    {"specs"},
     {"artifacts"},
     {"layers", "codes", "training", "data"},
     {"quantizers"},

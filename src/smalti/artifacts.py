@@ -13,7 +13,8 @@ import os
 import platform
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -61,15 +62,8 @@ def write_artifact(
     """Write an artifact; an older artifact at that place is replaced, anything else is not."""
     from safetensors.torch import save_file  # noqa: PLC0415  (light import of this module)
 
-    place = _as_path(directory)
-    draft = place.parent / f".smalti-{secrets.token_hex(8)}"
-    try:
-        require(
-            not place.exists() or (place.is_dir() and _is_replaceable(place)),
-            f"{place} exists and is not a smalti artifact; choose a new directory or remove it",
-            ArtifactError,
-        )
-        draft.mkdir(parents=True)
+    place = as_path(directory)
+    with draft_of(place, _is_replaceable) as draft:
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(plain, draft / TENSORS)
         manifest = {
@@ -78,22 +72,46 @@ def write_artifact(
             "spec": spec,
             "sizes": {name: tensor.nbytes for name, tensor in plain.items()},
             "origin": origin,
-            "versions": _versions(),
+            "versions": versions(),
             "sha256": {TENSORS: _digest(draft / TENSORS)},
         }
         manifest["checksum"] = _checksum(manifest)
         text = json.dumps(manifest, indent=2, sort_keys=True)
         (draft / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def draft_of(place: Path, is_replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """A new directory beside ``place`` that takes its name when the block ends well.
+
+    Args:
+        place: Where the directory shall be.
+        is_replaceable: Whether nothing is lost when a directory that is there is replaced.
+    """
+    draft = place.parent / f".smalti-{secrets.token_hex(8)}"
+    made: list[Path] = []
+    try:
+        require(
+            not place.exists() or (place.is_dir() and is_replaceable(place)),
+            f"{place} exists and is not a smalti artifact; choose a new directory or remove it",
+            ArtifactError,
+        )
+        made = [parent for parent in place.parents if not parent.exists()]
+        draft.mkdir(parents=True)
+        yield draft
         _move_into_place(draft, place)
     except OSError as error:
         raise ArtifactError(f"can't write {place}: {error}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):  # Those that hold the artifact now stay.
+                parent.rmdir()
 
 
 def read_manifest(directory: str | Path) -> dict[str, Any]:
     """The checked manifest of an artifact, its files' checksums included."""
-    place = _as_path(directory)
+    place = as_path(directory)
     path = place / MANIFEST
     try:
         require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
@@ -147,7 +165,8 @@ def read_artifact(directory: str | Path, kind: str) -> Artifact:
     )
 
 
-def _as_path(directory: str | Path) -> Path:
+def as_path(directory: str | Path) -> Path:
+    """The place that a path names, links followed."""
     require(
         isinstance(directory, (str, Path)),
         f"expected the path of a directory, got {directory!r}",
@@ -210,6 +229,7 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _versions() -> dict[str, str]:
-    others = {name: metadata.version(name) for name in ("torch", "safetensors", "numpy")}
+def versions(*more: str) -> dict[str, str]:
+    """The libraries that write a directory."""
+    others = {name: metadata.version(name) for name in ("torch", "safetensors", "numpy", *more)}
     return {"python": platform.python_version(), "smalti": __version__, **others}

