@@ -1,0 +1,1 @@
+"""Which table for which budget: candidates, their judge, their calibration, the frontier."""
