@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import smalti
+from smalti.embeddings import compressors
 from smalti.quantizers import Product, quantizers
+from smalti.registry import Registry
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,12 +41,15 @@ def test_the_version_is_the_packages() -> None:
     assert run("--version").stdout == f"smalti {smalti.__version__}\n"
 
 
-def test_listing_names_every_quantizer() -> None:
-    listed = json.loads(run("list", "quantizers", "--json").stdout)
-    assert [entry["name"] for entry in listed] == quantizers.names()
-    assert all(entry["what"] for entry in listed)
-    table = run("list", "quantizers").stdout
-    assert all(name in table for name in quantizers.names())
+@pytest.mark.parametrize(
+    ("family", "members"), [("quantizers", quantizers), ("compressors", compressors)]
+)
+def test_listing_names_every_member_of_a_family(family: str, members: Registry[Any]) -> None:
+    listed = json.loads(run("list", family, "--json").stdout)
+    assert [entry["name"] for entry in listed] == members.names()
+    assert all(entry["what"] and entry["settings"] is not None for entry in listed)
+    table = run("list", family).stdout
+    assert all(name in table for name in members.names())
 
 
 def test_inspecting_describes_a_saved_layer(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import typer
 from smalti.cli.output import AsJson, show
 from smalti.errors import ConfigError
 
-FAMILIES = ("quantizers",)
+# Each a package of that registry's name, or where else it is.
+FAMILIES = {"quantizers": "smalti.quantizers", "compressors": "smalti.embeddings"}
 
 
 def list_family(
@@ -18,24 +19,26 @@ def list_family(
 ) -> None:
     """List the members of a family, their settings and what they are.
 
-    Example: smalti list quantizers
+    Example: smalti list compressors
     """
     if family not in FAMILIES:
-        raise ConfigError(f"there is no family {family!r}; the known ones are: {FAMILIES[0]}")
+        known = ", ".join(FAMILIES)
+        raise ConfigError(f"there is no family {family!r}; the known ones are: {known}")
     import inspect
+    from importlib import import_module
 
-    from smalti.quantizers import quantizers
-    from smalti.quantizers.base import setting_names
+    from smalti.specs import setting_names
 
+    members = getattr(import_module(FAMILIES[family]), family)
     entries = [
         {
             "name": name,
             "class": kind.__name__,
             "what": (inspect.getdoc(kind) or "").split("\n", 1)[0].replace("``", ""),
         }
-        for name, kind in quantizers
+        for name, kind in members
     ]
     if as_json:
-        for entry, (_, kind) in zip(entries, quantizers, strict=True):
+        for entry, (_, kind) in zip(entries, members, strict=True):
             entry["settings"] = ", ".join(setting_names(kind))
     show(entries, as_json)

@@ -12,6 +12,10 @@ from typing import Annotated
 import typer
 
 from smalti import __version__
+from smalti.cli import tuning
+from smalti.cli.compressing import compress
+from smalti.cli.evaluating import evaluate
+from smalti.cli.exporting import export
 from smalti.cli.inspecting import inspect
 from smalti.cli.listing import list_family
 from smalti.errors import SmaltiError
@@ -26,6 +30,10 @@ app = typer.Typer(
 )
 app.command("list")(list_family)
 app.command("inspect")(inspect)
+app.command("compress")(compress)
+app.add_typer(tuning.app)
+app.command("evaluate")(evaluate)
+app.command("export")(export)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from smalti.errors import ArtifactError, require
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -41,3 +46,42 @@ def _cell(value: Any) -> str:
     if isinstance(value, str):
         return escape(value)
     return escape(json.dumps(value))
+
+
+def show_plan(plan: Mapping[str, Any], as_json: bool) -> None:
+    """Print what would be done."""
+    if as_json:
+        show(plan, as_json)
+        return
+    tell(plan["notes"])
+    tables = [f"{name}: {size:,} bytes" for name, size in plan["would_try"].items()]
+    places = ", ".join(plan["stands_at"])
+    shown = {name: value for name, value in plan.items() if name != "notes"}
+    show({**shown, "stands_at": places, "would_try": "\n".join(tables)}, as_json)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that :func:`write_file` could not write."""
+    require(
+        not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK),
+        f"can't write the file {path}: name one in a directory that can be written to",
+        ArtifactError,
+    )
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise ArtifactError(f"can't write {path}: {error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Say on stderr what the user should know; stdout is for results."""
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)

@@ -1,0 +1,190 @@
+"""``smalti evaluate``: what a model is worth, by itself and beside its original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from smalti.cli.output import AsJson, show
+from smalti.errors import ConfigError
+
+if TYPE_CHECKING:
+    from smalti.analysis import Finding
+    from smalti.data import TextFile
+    from smalti.hub.evaluation import Evaluation
+    from smalti.hub.opening import Opened
+
+# How figures are printed, by their names: so many digits behind the point.
+DIGITS = {"spearman": 2, "pearson": 2, "accuracy": 2, "f1": 2, "matthews": 2, "perplexity": 3}
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="A directory, a .gguf file, or a model's name.")],
+    against: Annotated[
+        str | None, typer.Option(help="Its original, measured on the same data.")
+    ] = None,
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(help="Texts: fidelity to the original; coverage; error by frequency."),
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Columns of text, by name or number.")
+    ] = None,
+    texts: Annotated[
+        int, typer.Option(min=1, help="Fidelity is measured on so many texts, chosen by chance.")
+    ] = 1000,
+    labelled: Annotated[
+        list[Path] | None,
+        typer.Option(help="Labelled texts or pairs; scores and classes are told apart."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The column of the label, by name or number.")
+    ] = None,
+    perplexity_text: Annotated[
+        Path | None, typer.Option(help="A running text for a causal model to predict.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=2, help="Only so many tokens of it.")] = 20_000,
+    context: Annotated[int, typer.Option(min=2, help="Tokens that are seen at once.")] = 1024,
+    stride: Annotated[int, typer.Option(min=1, help="Tokens between two looks.")] = 512,
+    speed: Annotated[bool, typer.Option("--speed", help="Time a forward pass of both.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts of a batch.")] = 64,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads to compute with.")] = None,
+    seed: Annotated[int, typer.Option(help="For what is left to chance.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a model: bytes, fidelity, scores, perplexity, speed; whatever the data allows.
+
+    Example: smalti evaluate small-model --against all-MiniLM-L6-v2 --labelled dev.tsv
+    """
+    if against is None and speed:
+        raise ConfigError("--speed is a ratio: say against which model, with --against")
+    import torch
+
+    from smalti.data import open_texts, read_labelled, read_texts
+    from smalti.hub import evaluating
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    # Files are looked at before anything takes long.
+    files = [open_texts(path, column or ()) for path in text or ()]
+    sets = [read_labelled(path, texts=column or (), label=label) for path in labelled or ()]
+    mine = evaluating.open_checked(model)
+    other = None if against is None else evaluating.open_checked(against)
+    findings = table_findings(mine, other, files) if files else {}
+    chosen = some(read_texts(files), texts, seed) if files and other is not None else []
+    found = evaluating.evaluate(
+        mine,
+        other,
+        texts=chosen,
+        labelled=sets,
+        running=perplexity_text,
+        tokens=tokens,
+        context=context,
+        stride=stride,
+        speed=speed,
+        batch_size=batch_size,
+        seed=seed,
+    )
+    if as_json:
+        content = found.as_dict()
+        content |= {name: finding.as_dict() for name, finding in findings.items()}
+        show({**content, "threads": torch.get_num_threads(), "seed": seed}, as_json)
+        return
+    for role, one in (("model", found.model), ("against", found.against)):
+        if one is not None:
+            typer.echo(f"{role}: {one.name}, {one.kind}, {one.architecture}")
+    show(rows(found), as_json)
+    for sentence in [*(str(finding.answer) for finding in findings.values()), *found.notes]:
+        typer.echo(sentence)
+
+
+def table_findings(
+    mine: Opened, other: Opened | None, files: Sequence[TextFile]
+) -> dict[str, Finding]:
+    """What texts say about a compressed table; needs the original for all but coverage."""
+    from smalti.analysis import coverage, frequency_bands
+    from smalti.data import count_tokens, read_texts
+    from smalti.embeddings import PartialTable
+    from smalti.hub.groups import input_embedding
+    from smalti.hub.modules import TableEmbedding
+
+    owner = input_embedding(mine.model)
+    table = owner.table if isinstance(owner, TableEmbedding) else None
+    findings: dict[str, Finding] = {}
+    if isinstance(table, PartialTable):
+        kept = table.kept_ids()
+        findings["coverage"] = coverage(read_texts(files), mine.tokenizer, kept, table.rows)
+    if table is not None and other is not None:
+        counts = count_tokens(read_texts(files), mine.tokenizer, table.rows).counts
+        original = input_embedding(other.model).weight
+        findings["frequency_bands"] = frequency_bands(original, table, counts)
+    if not findings and other is None:
+        raise ConfigError(
+            f"nothing can be measured on --text for {mine.name} alone: "
+            "say what it is compared with, with --against"
+        )
+    return findings
+
+
+def some(texts: Iterable[str], many: int, seed: int) -> list[str]:
+    """So many of the texts, each with the same chance, in their order; memory stays bounded.
+
+    Example:
+        >>> some(["a", "b"], 3, seed=0)
+        ['a', 'b']
+    """
+    import random
+
+    chance = random.Random(seed)
+    kept: list[tuple[int, str]] = []
+    for number, text in enumerate(texts):
+        if number < many:
+            kept.append((number, text))
+        elif (place := chance.randrange(number + 1)) < many:
+            kept[place] = number, text
+    return [text for _, text in sorted(kept)]
+
+
+def rows(found: Evaluation) -> list[dict[str, str]]:
+    """An evaluation for people: a line a figure, the original beside the model."""
+    return [
+        {"what": what, "model": model, "against": against, "change": change}
+        for what, model, against, change in _lines(found)
+    ]
+
+
+def _lines(found: Evaluation) -> Iterator[tuple[str, str, str, str]]:
+    mine, other = found.model, found.against
+    sizes = [("table bytes", mine.table["total"], other.table["total"] if other else None)]
+    sizes.append(("memory bytes", mine.memory["total"], other.memory["total"] if other else None))
+    sizes.append(("disk bytes", mine.disk or 0, other.disk if other else None))
+    for what, one, beside in sizes:
+        if one and beside:
+            yield what, f"{one:,}", f"{beside:,}", f"{100 * one / beside:.1f} %"
+        elif one:
+            yield what, f"{one:,}", "", ""
+    for name, value in found.fidelity.items():
+        yield f"fidelity, {name.replace('_', ' ')}", _shown(name, value), "", ""
+    for task in found.tasks:
+        for name, value in task.figures.items():
+            beside_value = task.against[name] if task.against else None
+            change = None if value is None or beside_value is None else value - beside_value
+            yield (
+                f"{task.task}, {name}",
+                _shown(name, value),
+                _shown(name, beside_value) if task.against else "",
+                "" if change is None else f"{change:+.{DIGITS[name]}f}",
+            )
+    if found.speed:
+        mine_took, other_took = found.speed["seconds"], found.speed["seconds_against"]
+        ratio = f"x {found.speed['ratio']:.3f}"
+        yield "forward pass", f"{mine_took:.4f} s", f"{other_took:.4f} s", ratio
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.{DIGITS.get(name, 4)}f}"
+    return "not defined" if value is None else str(value)

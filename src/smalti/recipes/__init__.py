@@ -1,0 +1,1 @@
+"""What is trained as a whole: a model with its tables, from data to scores."""
