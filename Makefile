@@ -4,10 +4,11 @@ BIN := .venv/bin
 # The interpreter under either of its usual names.
 FOUND := $(shell command -v $(PYTHON) || command -v python3)
 
-.PHONY: help demo test test-fast check bench wheel clean
+.PHONY: help demo digits test test-fast check bench wheel clean
 
 help:
-	@echo "make demo       quantizers on real digits: distortion, rate, codes in use"
+	@echo "make demo       a sentence encoder with a table 25 times smaller, and what it cost"
+	@echo "make digits     quantizers on real digits: distortion, rate, codes in use"
 	@echo "make test       all tests"
 	@echo "make test-fast  all tests but the slow ones"
 	@echo "make check      ruff, formatting, mypy --strict"
@@ -28,6 +29,9 @@ $(BIN)/python:
 	@touch $@
 
 demo: .venv/.base
+	$(BIN)/python examples/sentence_encoder.py demo/small-minilm
+
+digits: .venv/.base
 	$(BIN)/python examples/digits.py
 
 test: .venv/.base
@@ -48,4 +52,4 @@ wheel: .venv/.base
 	$(BIN)/python -m build --wheel
 
 clean:
-	rm -rf .venv dist build bench.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv dist build demo bench.json .mypy_cache .ruff_cache .pytest_cache .hypothesis

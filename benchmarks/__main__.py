@@ -13,9 +13,23 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks import memory, search, training_step
+from benchmarks import (
+    embedding_tables,
+    memory,
+    search,
+    table_lookup,
+    training_step,
+    whole_model,
+)
 
-QUESTIONS = {"training_step": training_step, "search": search, "memory": memory}
+QUESTIONS = {
+    "training_step": training_step,
+    "search": search,
+    "memory": memory,
+    "embedding_tables": embedding_tables,
+    "table_lookup": table_lookup,
+    "whole_model": whole_model,
+}
 
 
 def main() -> None:
