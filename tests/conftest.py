@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,20 @@ from typing import Any
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores: with a thread each they do not wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    """A command's ``--threads`` ends with its test: sums differ in their last bits by threads."""
+    import torch
+
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
@@ -159,3 +172,18 @@ def short_file(tmp_path_factory: pytest.TempPathFactory, sentences: list[str]) -
     path = tmp_path_factory.mktemp("text") / "few.txt"
     path.write_text("\n".join(sentences[:60]), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def public() -> Callable[[str], Path]:
+    """The file of a public data set; skips where it is not at hand."""
+    from smalti.data import locate
+    from smalti.errors import DataError
+
+    def find(name: str) -> Path:
+        try:
+            return locate(name)
+        except DataError as error:
+            pytest.skip(str(error))
+
+    return find

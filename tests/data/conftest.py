@@ -1,16 +1,12 @@
-"""Tokenizers and data sets for the tests of this folder."""
+"""Tokenizers for the tests of this folder."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from smalti.data import locate
-from smalti.errors import DataError
 
 
 @pytest.fixture(scope="session")
@@ -39,16 +35,3 @@ def byte_pairs() -> Any:
     corpus = ["The cat saw the dog.", "A dog saw the cat, and the cat saw the dog"] * 20
     tokenizer.train_from_iterator(corpus, trainer)
     return tokenizer
-
-
-@pytest.fixture
-def public() -> Callable[[str], Path]:
-    """The file of a public set; skips where it is not."""
-
-    def find(name: str) -> Path:
-        try:
-            return locate(name)
-        except DataError as error:
-            pytest.skip(str(error))
-
-    return find

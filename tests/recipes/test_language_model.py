@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -115,7 +117,8 @@ def test_missing_splits_are_named() -> None:
 
 
 @pytest.mark.data
-def test_the_penn_treebank_has_ten_thousand_words() -> None:
+def test_the_penn_treebank_has_ten_thousand_words(public: Callable[[str], Path]) -> None:
+    public("text/ptb/ptb.train.txt")
     ids, words = as_ids(penn_treebank())
     assert len(words) == 10_000
     # 887,521, 70,390 and 78,669 words and an end for each line.

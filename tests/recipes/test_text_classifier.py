@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -74,7 +77,10 @@ def test_a_classifier_learns_what_words_mean(embedding: Compressor | None) -> No
 
 
 @pytest.mark.data
-def test_no_text_of_ag_news_is_both_trained_on_and_tested_on() -> None:
+def test_no_text_of_ag_news_is_both_trained_on_and_tested_on(
+    public: Callable[[str], Path],
+) -> None:
+    public("text/agnews/test.tsv")
     known, test = ag_news()
     assert (len(test), test.classes) == (7600, ("Business", "Sci/Tech", "Sports", "World"))
     assert not set(known.first) & set(test.first)

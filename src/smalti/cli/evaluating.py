@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from smalti.cli.options import Seed, Threads, use_threads
 from smalti.cli.output import AsJson, show
 from smalti.errors import ConfigError
 
@@ -51,8 +52,8 @@ def evaluate(
     stride: Annotated[int, typer.Option(min=1, help="Tokens between two looks.")] = 512,
     speed: Annotated[bool, typer.Option("--speed", help="Time a forward pass of both.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts of a batch.")] = 64,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads to compute with.")] = None,
-    seed: Annotated[int, typer.Option(help="For what is left to chance.")] = 0,
+    threads: Threads = None,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model: bytes, fidelity, scores, perplexity, speed; whatever the data allows.
@@ -66,8 +67,7 @@ def evaluate(
     from smalti.data import open_texts, read_labelled, read_texts
     from smalti.hub import evaluating
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     # Files are looked at before anything takes long.
     files = [open_texts(path, column or ()) for path in text or ()]
     sets = [read_labelled(path, texts=column or (), label=label) for path in labelled or ()]

@@ -189,7 +189,8 @@ class CodedTable(CompressedEmbedding):
 
     def score(self, hidden: Tensor) -> Tensor:
         """Score each codeword once, then add up a row's scores by its codes."""
-        if len(hidden) > FEW:
+        # On some processors a bag of scores for no hidden state at all is refused by torch.
+        if not 0 < len(hidden) <= FEW:
             return super().score(hidden)
         if self.rotated:
             hidden = hidden @ self.read("rotation").to(hidden.dtype).T
