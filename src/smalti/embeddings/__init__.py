@@ -20,6 +20,7 @@ from smalti.embeddings.product import Product
 from smalti.embeddings.residual_codes import ResidualCodes
 from smalti.embeddings.size import Size
 from smalti.embeddings.sparse import Sparse, SparseTable
+from smalti.embeddings.turned import Turned, TurnedTable
 from smalti.embeddings.unknown import Unknown, UnknownTable
 
 __all__ = [
@@ -42,6 +43,8 @@ __all__ = [
     "Size",
     "Sparse",
     "SparseTable",
+    "Turned",
+    "TurnedTable",
     "Unknown",
     "UnknownTable",
     "build_compressor",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from smalti.embeddings.border import checked_counts, checked_ids, checked_table
+from smalti.embeddings.border import checked_counts, checked_ids, checked_metric, checked_table
 from smalti.embeddings.saved_form import as_saved, to_saved
 from smalti.embeddings.size import Size
 from smalti.errors import ConfigError, ShapeError, require
@@ -114,6 +114,15 @@ class CompressedEmbedding(nn.Module, ABC):
             if not keep_vars:
                 destination[key] = to_saved(destination[key], dtype)
 
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *others: Any, **more: Any
+    ) -> None:
+        for name, dtype in self.stored.items():
+            # Whole numbers of a file that are put in place as they are could not learn.
+            if not dtype.is_floating_point and prefix + name in state_dict:
+                state_dict[prefix + name] = state_dict[prefix + name].to(torch.float32)
+        super()._load_from_state_dict(state_dict, prefix, *others, **more)
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         # Module._apply has no annotations in torch.
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
@@ -140,6 +149,7 @@ class Compressor(ABC):
         table: Tensor,
         *,
         counts: Tensor | None = None,
+        metric: Tensor | None = None,
         special: Sequence[int] = (),
         generator: torch.Generator | None = None,
     ) -> CompressedEmbedding:
@@ -148,10 +158,13 @@ class Compressor(ABC):
         Args:
             table: ``(rows, dim)`` floating point.
             counts: ``(rows,)`` how often each row is used; common rows are kept closer.
+            metric: ``(dim, dim)``, symmetric: an error ``e`` of a row costs ``e @ metric @ e``.
+                A method for which ``heeds_metric`` is False counts squared errors all the same.
             special: Rows that must survive, such as padding and unknown.
             generator: Where random choices come from.
         """
         table = checked_table(table)
+        cost = checked_metric(metric, table.shape[1])
         weights = checked_counts(counts, len(table))
         special = sorted({int(row) for row in special})
         require(
@@ -161,7 +174,8 @@ class Compressor(ABC):
         if generator is None:
             generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
-            return self._fit(table, weights, special, generator)
+            method = self if cost is None else self.under(cost)
+            return method._fit(table, weights, special, generator)
 
     @abstractmethod
     def _fit(
@@ -202,6 +216,16 @@ class Compressor(ABC):
         """The bytes of the rows that are left when ``kept_rows`` others are kept."""
         del kept_rows
         return self.expected_size(rows, dim, counts=counts)
+
+    @property
+    def heeds_metric(self) -> bool:
+        """Whether it matters to this method what errors cost."""
+        return False
+
+    def under(self, metric: Tensor) -> Compressor:
+        """This compressor once it knows what errors cost."""
+        del metric
+        return self
 
     def prepared(self, table: Tensor) -> Compressor:
         """This compressor after a look at the whole table, before rows are set aside."""

@@ -49,6 +49,26 @@ def checked_counts(counts: Tensor | None, rows: int) -> Tensor | None:
     return counts
 
 
+def checked_metric(metric: Tensor | None, dim: int) -> Tensor | None:
+    """What errors cost, as a symmetric float64 matrix ``(dim, dim)``."""
+    if metric is None:
+        return None
+    metric = torch.as_tensor(metric)
+    require(
+        metric.shape == (dim, dim) and metric.is_floating_point(),
+        f"expected a metric ({dim}, {dim}) of floating-point numbers, "
+        f"got {metric.dtype} {tuple(metric.shape)}",
+        ShapeError,
+    )
+    metric = metric.detach().to("cpu", torch.float64)
+    require(
+        bool(torch.isfinite(metric).all()) and bool(metric.diagonal().sum() > 0),
+        "expected a metric that is finite and costs something",
+        DataError,
+    )
+    return (metric + metric.T) / 2
+
+
 def checked_ids(ids: Tensor, rows: int) -> Tensor:
     """Ids as whole numbers in range; the range is not checked inside compiled graphs."""
     require(

@@ -172,6 +172,17 @@ class Partial(Compressor):
             + Size(other=bits)
         )
 
+    @property
+    def heeds_metric(self) -> bool:
+        """Whether it matters to either part."""
+        return self._keeper().heeds_metric or self.rest.heeds_metric
+
+    def under(self, metric: Tensor) -> Partial:
+        """Both parts learn what errors cost."""
+        made = copy.copy(self)
+        made.kept, made.rest = self._keeper().under(metric), self.rest.under(metric)
+        return made
+
     def prepared(self, table: Tensor) -> Partial:
         """The rest is prepared with the whole table, also below several tiers."""
         made = copy.copy(self)

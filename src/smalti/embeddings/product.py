@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from smalti.embeddings.axes import even_axes
 from smalti.embeddings.base import CompressedEmbedding, Compressor, compressors
 from smalti.embeddings.clustering import cluster, decode, means
 from smalti.embeddings.coded import PRECISIONS, CodedTable, as_stored
@@ -98,7 +99,7 @@ class Product(Compressor):
 
     def _learn_rotation(self, table: Tensor, weights: Tensor, generator: torch.Generator) -> Tensor:
         """Turns between clustering the turned rows and turning the rows to their codewords."""
-        turn = _even_axes(table, weights, self.num_codebooks)
+        turn = even_axes(table, weights, self.num_codebooks)
         turned = self._parts(table @ turn.T)
         codewords, codes = cluster(turned, weights, self.codebook_size, 4, generator)
         for _ in range(self.iterations):
@@ -109,22 +110,3 @@ class Product(Compressor):
             codes = nearest(turned, codewords)
             codewords, _ = means(turned, codes, weights, codewords)
         return turn.half().float()
-
-
-def _even_axes(table: Tensor, weights: Tensor, parts: int) -> Tensor:
-    """Principal axes dealt out so that every part gets about the same product of variances."""
-    scatter = (table * weights[:, None]).T @ table
-    variances, axes = torch.linalg.eigh(scatter.double())
-    dim = table.shape[1]
-    room = torch.full((parts,), dim // parts)
-    loads = torch.zeros(parts, dtype=torch.float64)
-    dealt: list[list[int]] = [[] for _ in range(parts)]
-    for axis in range(dim - 1, -1, -1):
-        open_parts = torch.where(room > 0, loads, torch.inf)
-        part = int(open_parts.argmin())
-        dealt[part].append(axis)
-        loads[part] += torch.log(variances[axis].clamp(min=1e-12))
-        room[part] -= 1
-    order = [axis for group in dealt for axis in group]
-    even: Tensor = axes[:, order].T.float().contiguous()
-    return even

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from smalti.data import Labelled, TokenCounts
 from smalti.embeddings import CompressedEmbedding, Compressor
@@ -17,6 +20,7 @@ from smalti.hub.choosing.calibrating import calibrate
 from smalti.hub.choosing.candidates import Table
 from smalti.hub.choosing.judging import Judge
 from smalti.hub.choosing.searching import LADDER, Search, Trial, describe
+from smalti.hub.choosing.sensitivity import output_metric
 from smalti.hub.choosing.survey import Survey, survey, text_files
 from smalti.hub.choosing.targets import Target, target_of
 from smalti.hub.choosing.wish import Wish, as_wish, check_wish, named_compressor, searched
@@ -182,7 +186,8 @@ def plan(
     opened = opened_model(model)
     group = find_group(opened.model)
     known = survey(opened.tokenizer, group.rows, files, counts=counts, seed=seed)
-    table = table_of(opened, known, choosing=not wish.named)
+    measure = measure_of(opened, known, seed, None)
+    table = table_of(opened, known, choosing=not wish.named, measure=measure)
     if wish.named:
         chosen = [named_compressor(table, wish)]
     else:
@@ -224,8 +229,22 @@ def opened_model(model: str | Path | Model, tokenizer: Any = None) -> Opened:
     return opened
 
 
-def table_of(opened: Opened, known: Survey, *, choosing: bool) -> Table:
-    """The model's table with the use of its rows."""
+def measure_of(
+    opened: Opened, known: Survey, seed: int, progress: bool | None
+) -> Callable[[], Tensor]:
+    """Finds out what errors of rows cost the model, once."""
+    texts = known.teaching or known.judging
+    return functools.cache(lambda: output_metric(opened, texts, seed=seed, progress=progress))
+
+
+def table_of(
+    opened: Opened,
+    known: Survey,
+    *,
+    choosing: bool,
+    measure: Callable[[], Tensor] | None = None,
+) -> Table:
+    """The model's table with the use of its rows, and what their errors cost."""
     tokenizer = opened.tokenizer
     group = find_group(opened.model)
     special = tuple(sorted(i for i in set(tokenizer.all_special_ids) if 0 <= i < group.rows))
@@ -234,6 +253,7 @@ def table_of(opened: Opened, known: Survey, *, choosing: bool) -> Table:
         known.choosing if choosing else known.counts.counts.double(),
         special,
         tokenizer.unk_token_id,
+        measure,
     )
 
 
@@ -247,14 +267,17 @@ def made_table(
 ) -> tuple[list[Trial], Trial, CompressedEmbedding]:
     """What was tried on the way, the trial that was chosen, and its table."""
     judge = Judge(opened, known.judging, labelled)
-    final = Search(table_of(opened, known, choosing=False), judge, seed=seed, progress=progress)
+    measure = measure_of(opened, known, seed, progress)
+    table = table_of(opened, known, choosing=False, measure=measure)
+    final = Search(table, judge, seed=seed, progress=progress)
     if wish.named:
         trial = final.attempt(named_compressor(final.table, wish))
         teacher = teacher_of(opened, known, seed, progress) if wish.teach else None
         if teacher is not None:
             trial = final.teach(trial, teacher)
         return [], trial, final.fitted(trial)
-    search = Search(table_of(opened, known, choosing=True), judge, seed=seed, progress=progress)
+    table = table_of(opened, known, choosing=True, measure=measure)
+    search = Search(table, judge, seed=seed, progress=progress)
     found = searched(search, wish)
     # Fitted again with the words of the texts that judged, where as many rows fit then.
     dense = final.table.dense_bytes

@@ -14,7 +14,7 @@ from smalti.hub.choosing.judging import Judge
 from smalti.hub.choosing.searching import Search, Trial
 from smalti.hub.choosing.survey import survey, text_files
 from smalti.hub.choosing.wish import as_wish, searched
-from smalti.hub.compressing import opened_model, table_of, teacher_of
+from smalti.hub.compressing import measure_of, opened_model, table_of, teacher_of
 from smalti.hub.groups import find_group
 from smalti.hub.library import Model
 
@@ -97,7 +97,8 @@ def tune_table(
         progress=progress,
     )
     judge = Judge(opened, known.judging, labelled)
-    table = table_of(opened, known, choosing=True)
+    measure = measure_of(opened, known, seed, progress)
+    table = table_of(opened, known, choosing=True, measure=measure)
     subject = about(table, known.judging, labelled, model=str(opened.name), seed=seed)
     notes = Journal(journal, subject)
     search = Search(table, judge, seed=seed, progress=progress, journal=notes)

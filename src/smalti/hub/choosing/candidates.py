@@ -6,15 +6,17 @@ them, and the best split of the table follows from how often rows are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from smalti.embeddings import Compressor, build_compressor
+from smalti.embeddings import Compressor, Turned, build_compressor
 from smalti.embeddings.allocation import Allocation, Storage, allocate
+from smalti.embeddings.turned import turn_size
 from smalti.embeddings.weighting import UNSEEN
 from smalti.errors import SmaltiError, require
 
@@ -29,6 +31,8 @@ SAMPLE = 8192
 # importance rises more slowly than use; and the next text will have words that this one has
 # not, more of them than texts held out from this one.
 POWERS = (0.35, 0.5)
+# On axes where errors cost alike a coarse tier loses less that matters, and use may say more.
+TURNED_POWERS = (0.5, 0.7, 0.85)
 # The bits that tell a tier's rows apart, and then some.
 TIER_BYTES_PER_ROW = 0.26
 
@@ -42,12 +46,14 @@ class Table:
         counts: ``(rows,)`` how often each row is used.
         special: Rows that must survive.
         unknown: The row of the unknown token, if there is one.
+        measure: Finds out what errors of rows cost the model; None where all count alike.
     """
 
     vectors: Tensor
     counts: Tensor
     special: tuple[int, ...] = ()
     unknown: int | None = None
+    measure: Callable[[], Tensor] | None = None
     _storages: list[tuple[Storage, dict[str, Any]]] = field(default_factory=list)
 
     @property
@@ -78,11 +84,25 @@ class Table:
         except SmaltiError:
             return None
 
+    @cached_property
+    def metric(self) -> Tensor | None:
+        """What errors of rows cost; measured when it is first asked for."""
+        return None if self.measure is None else self.measure()
+
+    @cached_property
+    def turned(self) -> Table:
+        """The rows as ``turned`` codes them, where squared error is what errors cost."""
+        turn = Turned().turn(self.vectors, self.counts, self.metric)
+        return Table(self.vectors @ turn.there, self.counts, self.special, self.unknown)
+
     def fit(self, compressor: Compressor, seed: int) -> Any:
         """The table that a compressor makes."""
-        generator = torch.Generator().manual_seed(seed)
         return compressor.fit(
-            self.vectors, counts=self.counts, special=self.special, generator=generator
+            self.vectors,
+            counts=self.counts,
+            metric=self.metric if compressor.heeds_metric else None,
+            special=self.special,
+            generator=torch.Generator().manual_seed(seed),
         )
 
     def storages(self, seed: int = 0) -> list[tuple[Storage, dict[str, Any]]]:
@@ -170,13 +190,25 @@ def _families(table: Table) -> list[list[dict[str, Any]]]:
     ]
 
 
-def tiered_candidates(table: Table, budget: float, seed: int = 0) -> list[Compressor]:
+def turned_candidates(table: Table, budget: float, seed: int = 0) -> list[Compressor]:
+    """Tiers on axes where errors cost alike; none where nobody knows what they cost."""
+    if table.measure is None:
+        return []
+    tiers = tiered_candidates(
+        table.turned, budget - turn_size(table.dim).total, seed, TURNED_POWERS
+    )
+    return [build_compressor("turned", rest=rest) for rest in tiers]
+
+
+def tiered_candidates(
+    table: Table, budget: float, seed: int = 0, powers: Sequence[float] = POWERS
+) -> list[Compressor]:
     """Tiers by frequency that use up ``budget`` bytes, for some ideas of importance."""
     measured = table.storages(seed)
     specs = {storage.name: spec for storage, spec in measured}
     storages = [storage for storage, _ in measured]
     found: dict[str, Compressor] = {}
-    for power in POWERS:
+    for power in powers:
         importance = (table.counts.double() + UNSEEN) ** power
         importance[list(table.special)] = importance.max()
         for tiers in (2, 3):

@@ -9,7 +9,12 @@ from typing import Any
 
 from smalti.embeddings import CompressedEmbedding, Compressor
 from smalti.errors import ConfigError, require
-from smalti.hub.choosing.candidates import Table, plain_candidates, tiered_candidates
+from smalti.hub.choosing.candidates import (
+    Table,
+    plain_candidates,
+    tiered_candidates,
+    turned_candidates,
+)
 from smalti.hub.choosing.journal import Entry, Journal
 from smalti.hub.choosing.judging import Judge, Verdict
 from smalti.progress import progress_bar
@@ -109,7 +114,7 @@ class Search:
         """What is worth trying for a size: tiers, the largest product codes, or all methods."""
         budget = percent / 100 * table.dense_bytes
         plain = plain_candidates(table, budget)
-        tiers = tiered_candidates(table, budget, seed)
+        tiers = turned_candidates(table, budget, seed) + tiered_candidates(table, budget, seed)
         return [*tiers, *(plain if every_method or not tiers else plain[:1])]
 
     def losing(self, max_drop: float, *, every_method: bool = False) -> Trial:
@@ -228,5 +233,7 @@ def _words(spec: dict[str, Any] | str) -> str:
     if name == "partial":
         rows = f"{spec['keep']:.0%} of seen" if isinstance(spec["keep"], float) else spec["keep"]
         return f"{rows} rows {_words(spec['kept'])}, rest {_words(spec['rest'])}"
+    if name == "turned":
+        return f"turned: {_words(spec['rest'])}"
     told = [f"{key}={spec[key]}" for key in TELLING if spec.get(key) is not None]
     return f"{name}({', '.join(told)})"

@@ -34,6 +34,9 @@ class Target(Protocol):
 
     made: Batches
 
+    def outputs(self, model: Model, place: int) -> Tensor:
+        """A model's outputs for batch ``place``, as vectors ``(n, width)`` of length 1."""
+
     def cosines(self, model: Model, place: int) -> Tensor:
         """Cosines ``(n,)`` of a model's outputs and the original's for batch ``place``."""
 
@@ -52,10 +55,13 @@ class VectorTarget:
         mask = inputs["attention_mask"].to(hidden)[..., None]
         return functional.normalize(self.pool(hidden, mask), dim=-1)
 
+    def outputs(self, model: Model, place: int) -> Tensor:
+        """One vector a text."""
+        return self._vectors(model, self.made.inputs[place])
+
     def cosines(self, model: Model, place: int) -> Tensor:
         """One cosine a text."""
-        vectors = self._vectors(model, self.made.inputs[place])
-        return (vectors * self.wanted[place]).sum(dim=-1)
+        return (self.outputs(model, place) * self.wanted[place]).sum(dim=-1)
 
 
 class TokenTarget:
@@ -78,6 +84,11 @@ class TokenTarget:
             inputs = {**inputs, "decoder_input_ids": inputs["input_ids"]}
         logits: Tensor = call(model, inputs, model.device).logits
         return logits[where].float()
+
+    def outputs(self, model: Model, place: int) -> Tensor:
+        """The roots of a position's probabilities."""
+        logits = self._logits(model, self.made.inputs[place])
+        return (0.5 * logits.log_softmax(dim=-1)).exp()
 
     def cosines(self, model: Model, place: int) -> Tensor:
         """One coefficient a position."""
