@@ -23,8 +23,8 @@ from smalti.errors import SmaltiError, require
 CODEWORDS = 256
 # Shares of the rows that occur, for methods that keep some.
 SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05)
-# Methods that learn codes by gradients get slow with more codebooks than this.
-MOST_LEARNED = 64
+# Codebooks of compositional codes: with more of them learning takes many minutes.
+COMPOSITIONAL = (64, 32, 16, 8)
 # Rows that distortions are measured on: half to learn from, half to measure.
 SAMPLE = 8192
 # How the use of a row becomes its importance. A rare word says more than a common one, so
@@ -138,9 +138,6 @@ def sized(
         rest = {"compressor": method, **({"row": table.unknown} if method == "unknown" else {})}
         members = [partial(some, kept or "float32", rest) for some in shares]
         keep = None
-    elif method in {"compositional", "differentiable"}:
-        parts = [p for p in reversed(widths(table.dim)) if p <= MOST_LEARNED]
-        members = [{"compressor": method, "num_codebooks": p} for p in parts]
     require(
         len(members) > 0,
         f"{method} can't be sized by a budget; give its settings",
@@ -179,11 +176,16 @@ def _families(table: Table) -> list[list[dict[str, Any]]]:
     half = {"compressor": "sparse", "precision": "float16"}
     unknown = {"compressor": "unknown", "row": table.unknown}
     stages = (12, 8, 6, 4, 3, 2)
+    parts = widths(table.dim)[::-1]
+    learned = [[_learned(choice, some) for some in parts] for choice in ("softmax", "centroid")]
     return [
-        [product(parts) for parts in reversed(widths(table.dim))],
+        [product(some) for some in parts],
+        [{"compressor": "turned", "rest": product(some)} for some in parts],
         [{"compressor": "integer", "bits": bits} for bits in (8, 6, 5, 4, 3, 2)],
         [{"compressor": "low_rank", "rank": rank} for rank in _ranks(table.dim)],
         [{"compressor": "residual", "num_codebooks": some, "precision": "int8"} for some in stages],
+        [{"compressor": "compositional", "num_codebooks": some} for some in COMPOSITIONAL],
+        *learned,
         [partial(some, kept, half) for some in SHARES for kept in ("float16", "int8")],
         [partial(some, "float32", sparse) for some in SHARES],
         [partial(some, "float32", unknown) for some in SHARES],
@@ -228,6 +230,11 @@ def product(parts: int, power: float = 0.6) -> dict[str, Any]:
         "precision": "int8",
         "power": power,
     }
+
+
+def _learned(choice: str, parts: int) -> dict[str, Any]:
+    """Differentiable product codes."""
+    return {"compressor": "differentiable", "choice": choice, "num_codebooks": parts}
 
 
 def partial(keep: float, kept: Any, rest: Any) -> dict[str, Any]:
