@@ -17,6 +17,7 @@ from smalti.hub.choosing.candidates import (
     plain_candidates,
     sized,
     tiered_candidates,
+    turned_candidates,
     widths,
     with_kept,
 )
@@ -163,3 +164,35 @@ def test_rows_are_kept_beside_a_method_only_where_that_is_asked_for() -> None:
         "kept": "float32",
         "rest": {"compressor": "integer", "bits": 8, "group": None},
     }
+
+
+@pytest.mark.parametrize("percent", [15, 20])
+def test_turned_tiers_fit_with_their_matrix_and_need_to_know_the_costs(
+    table: Table, percent: float
+) -> None:
+    budget = percent / 100 * table.dense_bytes
+    assert turned_candidates(table, budget) == []
+    metric = torch.diag(torch.logspace(0, -2, DIM)).double()
+    knowing = Table(table.vectors, table.counts, SPECIAL, 1, measure=lambda: metric)
+    found = turned_candidates(knowing, budget)
+    assert found
+    for compressor in found:
+        assert compressor.spec()["compressor"] == "turned"
+        assert bytes_of(knowing, compressor.spec()) <= budget
+
+
+def test_what_errors_cost_is_measured_once_and_only_where_it_matters() -> None:
+    generator = torch.Generator().manual_seed(2)
+    calls: list[int] = []
+
+    def measure() -> torch.Tensor:
+        calls.append(1)
+        return torch.eye(DIM, dtype=torch.float64)
+
+    vectors = torch.randn(300, DIM, generator=generator)
+    table = Table(vectors, torch.arange(1.0, 301).double(), measure=measure)
+    table.fit(build_compressor("integer"), 0)
+    assert calls == []
+    for _ in range(2):
+        table.fit(build_compressor("turned", rest={"compressor": "integer"}), 0)
+    assert calls == [1]

@@ -41,9 +41,14 @@ def output_metric(
 
 
 def metric_of(
-    opened: Opened, target: Target, *, seed: int = 0, progress: bool | None = None
+    opened: Opened,
+    target: Target,
+    *,
+    projections: int = PROJECTIONS,
+    seed: int = 0,
+    progress: bool | None = None,
 ) -> Tensor:
-    """The metric of the texts that a target is made of."""
+    """The metric of the texts that a target is made of, its diagonal 1 on the average."""
     group = find_group(opened.model)
     generator = torch.Generator().manual_seed(seed)
     learning = {name: p.requires_grad for name, p in opened.model.named_parameters()}
@@ -55,7 +60,7 @@ def metric_of(
         with progress_bar("sensitivity", "batches", total=total, shown=progress) as advance:
             for place in range(total):
                 outputs = target.outputs(opened.model, place)
-                for left in range(PROJECTIONS - 1, -1, -1):
+                for left in range(projections - 1, -1, -1):
                     signs = torch.randint(0, 2, outputs.shape, generator=generator) * 2.0 - 1
                     moved = (outputs * signs.to(outputs)).sum()
                     (gradient,) = torch.autograd.grad(moved, group.weight, retain_graph=left > 0)
