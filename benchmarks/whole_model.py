@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from benchmarks.table_lookup import coded, common_ids, tiered
+from benchmarks.table_lookup import coded, common_ids, tiered, turned
 from benchmarks.timing import Ratio, interleaved
 from smalti.hub import open_model, replace_table
 from smalti.hub.footprint import memory_bytes
@@ -23,12 +23,13 @@ def run() -> Iterator[Ratio]:
     tables = {
         "48 codebooks of 256": coded(rows, dim, 48),
         "2,000 rows as int8, the rest in 32 codebooks": tiered(),
+        "the same, turned": turned(tiered()),
     }
     for name, table in tables.items():
         model = replace_table(copy.deepcopy(original), table).eval()
         with torch.inference_mode():
             medians = interleaved(
-                lambda model=model: model(**inputs), lambda: original(**inputs), 5
+                lambda model=model: model(**inputs), lambda: original(**inputs), 20
             )
         question = f"a batch of 32 x 64 tokens, table in {name}"
         yield Ratio(question, "torch alone", *medians, PEER, "ms", wanted=0.95)
