@@ -126,6 +126,22 @@ def test_coverage_needs_no_original(place: Path, smalti_command: Callable[..., D
     assert "kept rows" in done.out
 
 
+def test_coverage_looks_behind_a_turn(
+    place: Path, tmp_path: Path, word_tokenizer: Any, smalti_command: Callable[..., Done]
+) -> None:
+    model = transformers.AutoModel.from_pretrained(place / "encoder")
+    rest = {"compressor": "partial", "keep": 20, "kept": "int8", "rest": {"compressor": "integer"}}
+    table = build_compressor("turned", rest=rest).fit(
+        model.get_input_embeddings().weight,
+        counts=count_tokens(TEXTS, word_tokenizer, 101).counts,
+        special=word_tokenizer.all_special_ids,
+    )
+    smalti.save_model(smalti.replace_table(model, table), word_tokenizer, tmp_path / "turned")
+    done = smalti_command("evaluate", tmp_path / "turned", "--text", place / "texts.txt")
+    assert done.status == 0, done.err
+    assert "The 23 kept rows of 101 cover" in done.out
+
+
 def test_a_dense_model_alone_has_sizes(place: Path, smalti_command: Callable[..., Done]) -> None:
     found = json.loads(smalti_command("evaluate", place / "encoder", "--json").out)
     assert found["model"]["table"] == {"total": 101 * 32 * 4}

@@ -107,15 +107,16 @@ def table_findings(
     """What texts say about a compressed table; needs the original for all but coverage."""
     from smalti.analysis import coverage, frequency_bands
     from smalti.data import count_tokens, read_texts
-    from smalti.embeddings import PartialTable
+    from smalti.embeddings import PartialTable, TurnedTable
     from smalti.hub.groups import input_embedding
     from smalti.hub.modules import TableEmbedding
 
     owner = input_embedding(mine.model)
     table = owner.table if isinstance(owner, TableEmbedding) else None
     findings: dict[str, Finding] = {}
-    if isinstance(table, PartialTable):
-        kept = table.kept_ids()
+    tiers = table.rest if isinstance(table, TurnedTable) else table
+    if table is not None and isinstance(tiers, PartialTable):
+        kept = tiers.kept_ids()
         findings["coverage"] = coverage(read_texts(files), mine.tokenizer, kept, table.rows)
     if table is not None and other is not None:
         counts = count_tokens(read_texts(files), mine.tokenizer, table.rows).counts

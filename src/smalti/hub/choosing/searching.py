@@ -223,7 +223,7 @@ def describe(compressor: Compressor) -> str:
 
 
 # What tells members of a method apart; the rest of the settings stand in the spec.
-TELLING = ("num_codebooks", "bits", "rank", "neighbours")
+TELLING = ("choice", "num_codebooks", "bits", "rank", "neighbours")
 
 
 def _words(spec: dict[str, Any] | str) -> str:
