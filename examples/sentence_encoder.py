@@ -32,6 +32,8 @@ from smalti.hub.compressing import table_of
 MODEL = "all-MiniLM-L6-v2"
 # Plain product codes, the partial sparse codes of the paper, principal components, integers.
 METHODS = ("product", "sparse", "low_rank", "integer")
+# The last sentences, which no table is fitted to.
+JUDGED = 256
 RELOAD = """
 import sys, torch
 import smalti                                   # makes AutoModel know compressed tables
@@ -79,7 +81,7 @@ def main() -> None:
     begun = time.perf_counter()
     place = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "small-minilm"
     found = sentences()
-    seen, unseen = found[: int(0.8 * len(found))], found[int(0.8 * len(found)) :]
+    seen, unseen = found[:-JUDGED], found[-JUDGED:]
     text = place.parent / "sentences.txt"
     text.parent.mkdir(parents=True, exist_ok=True)
     text.write_text("\n".join(seen), encoding="utf-8")
@@ -103,11 +105,11 @@ def main() -> None:
     rows, dim = original.model.get_input_embeddings().weight.shape
     int4 = build_compressor("integer", bits=4).expected_size(rows, dim).total
     budgets = [small.figures["bytes"], int4]
-    shown = compare(original, text, unseen[:512], budgets)
-    ours = Judge(original, unseen[:512])(small.table).cosine
+    shown = compare(original, text, unseen, budgets)
+    ours = Judge(original, unseen)(small.table).cosine
     percent = f"{small.figures['percent']:.2f}"
     shown.add_row(
-        f"{small.figures['bytes']:,}", percent, f"{ours:.4f}", "[bold]ours[/]: tiers, taught"
+        f"{small.figures['bytes']:,}", percent, f"{ours:.4f}", f"[bold]ours[/]: {small.figures['table']}"
     )
     console.print("\nwhat is kept of the outputs on unseen sentences (1 is all), at equal bytes:")
     console.print(shown)

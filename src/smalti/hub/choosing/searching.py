@@ -105,7 +105,20 @@ class Search:
                 f"no table fits into {percent:g} % of {self.table.dense_bytes:,} bytes; "
                 "allow a larger size"
             )
-        return self.best(self._try(chosen, f"tables of {percent:g} %"))
+        what = f"tables of {percent:g} %"
+        if not every_method:
+            chosen = self._of_the_better_kind(chosen, what)
+        return self.best(self._try(chosen, what))
+
+    def _of_the_better_kind(self, chosen: list[Compressor], what: str) -> list[Compressor]:
+        """Leave out turned tables or the others, by trying one of each."""
+        kinds = [[c for c in chosen if c.heeds_metric is turned] for turned in (True, False)]
+        if not all(kinds):
+            return chosen
+        first = self._try([kind[0] for kind in kinds], what)
+        better = first.index(self.best(first))
+        # Plain product codes come last, and are tried whatever happens.
+        return [*kinds[better], *([] if better else kinds[1][-1:])]
 
     @staticmethod
     def candidates(
