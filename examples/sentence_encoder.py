@@ -109,7 +109,10 @@ def main() -> None:
     ours = Judge(original, unseen)(small.table).cosine
     percent = f"{small.figures['percent']:.2f}"
     shown.add_row(
-        f"{small.figures['bytes']:,}", percent, f"{ours:.4f}", f"[bold]ours[/]: {small.figures['table']}"
+        f"{small.figures['bytes']:,}",
+        percent,
+        f"{ours:.4f}",
+        f"[bold]ours[/]: {small.figures['table']}",
     )
     console.print("\nwhat is kept of the outputs on unseen sentences (1 is all), at equal bytes:")
     console.print(shown)

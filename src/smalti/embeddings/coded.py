@@ -23,7 +23,8 @@ from smalti.quantizers.settings import count, flag, word
 # With more hidden states than this, decoding a block of rows and one matrix product beats
 # adding up the scores of codewords.
 FEW = 128
-WIDE = {8: torch.float64, 16: torch.complex128}
+# Codewords of so many bytes are gathered as single numbers of these types.
+WIDE = {2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 PRECISIONS = (*DTYPES, "int8")
 
 
@@ -41,13 +42,13 @@ def int8_steps(codebooks: Tensor) -> Tensor:
 
 
 def gathered(codewords: Tensor, places: Tensor) -> Tensor:
-    """Codewords ``(..., width)`` of places ``(...)``.
+    """Codewords ``(..., width)`` of places ``(...)``, without gradients.
 
-    A codeword of 8 or 16 bytes is one number of a wide type: single numbers are gathered
-    faster than rows of two or four.
+    A codeword of up to 16 bytes is one number of a wide type: single numbers are gathered
+    faster than rows.
     """
     wide = WIDE.get(codewords.shape[-1] * codewords.element_size())
-    if wide is None or torch.is_grad_enabled() or torch.compiler.is_compiling():
+    if wide is None:
         return functional.embedding(places, codewords)
     numbers = codewords.contiguous().view(wide).view(-1).index_select(0, places.reshape(-1))
     return numbers.view(codewords.dtype).view(*places.shape, codewords.shape[-1])
@@ -161,14 +162,14 @@ class CodedTable(CompressedEmbedding):
 
     def _codewords(self) -> Tensor:
         """All codewords ``(parts * stages * codebook_size, width)`` in the order of codes."""
-        codebooks = self._decoded()
-        if self.shared:
-            codebooks = codebooks.expand(self.parts, -1, -1, -1)
-        return codebooks.reshape(-1, codebooks.shape[-1])
-
-    def _decoded(self) -> Tensor:
         codebooks = self.read("codebooks")
-        return codebooks * self.read("steps") if self.precision == "int8" else codebooks
+        if self.precision == "int8":
+            codebooks = codebooks * self.read("steps")
+        return self._for_all_parts(codebooks).reshape(-1, codebooks.shape[-1])
+
+    def _for_all_parts(self, of_books: Tensor) -> Tensor:
+        """What belongs to codebooks, for each part: they may share one."""
+        return of_books.expand(self.parts, -1, -1, -1) if self.shared else of_books
 
     def _places(self, ids: Tensor) -> Tensor:
         """The rows of ``_codewords`` that make up each vector, ``(n, parts * stages)``."""
@@ -181,11 +182,24 @@ class CodedTable(CompressedEmbedding):
 
     def lookup(self, ids: Tensor) -> Tensor:
         """Gather codewords, add up stages, join parts."""
-        pieces = gathered(self._codewords(), self._places(ids))
+        places = self._places(ids)
+        if torch.is_grad_enabled() or torch.compiler.is_compiling():
+            pieces = functional.embedding(places, self._codewords())
+        else:
+            pieces = self._gathered_as_saved(places)
         if self.stages > 1:
             pieces = pieces.unflatten(1, (self.parts, self.stages)).sum(dim=2)
         vectors = pieces.reshape(ids.shape[0], self.dim)
         return vectors @ self.read("rotation") if self.rotated else vectors
+
+    def _gathered_as_saved(self, places: Tensor) -> Tensor:
+        """The codewords of places; narrow numbers are gathered, and widened afterwards."""
+        saved = to_saved(self.codebooks, self.stored["codebooks"])
+        saved = self._for_all_parts(saved).reshape(-1, saved.shape[-1])
+        pieces = gathered(saved, places).to(self.output_dtype)
+        if self.precision == "int8":
+            pieces = pieces * self._for_all_parts(self.read("steps")).reshape(-1, 1)
+        return pieces
 
     def score(self, hidden: Tensor) -> Tensor:
         """Score each codeword once, then add up a row's scores by its codes."""
