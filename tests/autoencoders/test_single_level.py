@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
-from smalti.autoencoders import Convolutional, DenseSplit, GaussianAutoencoder
+from smalti.autoencoders import Convolutional, DenseSplit, GaussianAutoencoder, assignments
 from smalti.autoencoders.shared_codebook import SharedCodebook
 from smalti.errors import ConfigError
 from smalti.layers.convolutions import InceptionBlock, ResidualBlock
@@ -75,6 +75,11 @@ def test_the_paper_sets_the_defaults() -> None:
     assert model.quantizer.dim == 128
 
 
+def test_a_name_stands_for_a_quantizers_defaults() -> None:
+    model = Convolutional(quantizer="finite_scalar", **SMALL)
+    assert model.code_sizes == ((8, 5, 5, 5),)
+
+
 def test_an_adaptive_pool_fits() -> None:
     pool = {"quantizer": "adaptive", "pool": [[8, 4], [16, 2]]}
     model = Convolutional(quantizer=pool, dim=8, **SMALL)
@@ -108,6 +113,36 @@ def test_soft_assignments_are_a_choice_of_quantizer() -> None:
     model = DenseSplit(quantizer=spec, dim=16, **SMALL)
     assert isinstance(model.quantizer, SoftEM)
     assert "posterior_entropy" in model(images(2, 3, 16, 16)).metrics
+
+
+def test_soft_labels_are_the_shares_of_the_drawn_codes() -> None:
+    spec = {"quantizer": "soft_em", "codebook_size": 16, "samples": 4, "temperature": 1e-6}
+    model = DenseSplit(quantizer=spec, dim=16, **SMALL)
+    pixels = images(2, 3, 16, 16)
+    model(pixels)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    (shares,) = assignments(model, pixels)
+    assert shares is not None
+    assert shares.shape == (2, 4, 4, 10, 16)
+    torch.testing.assert_close(shares.sum(-1), torch.ones(2, 4, 4, 10))
+    assert torch.equal(shares * 4, (shares * 4).round())
+    # So cold that every draw is the nearest codeword.
+    (codes,) = model.encode(pixels)
+    assert torch.equal(shares.argmax(-1), codes)
+    assert model.quantizer.training
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
+
+
+def test_hard_codes_have_no_soft_labels() -> None:
+    assert assignments(DenseSplit(dim=16, **SMALL), images(2, 3, 16, 16)) == (None,)
+
+
+def test_soft_labels_of_one_codebook_have_an_axis_for_it() -> None:
+    spec = {"quantizer": "soft_em", "codebook_size": 8, "samples": 5}
+    (shares,) = assignments(Convolutional(quantizer=spec, **SMALL), images(2, 3, 8, 8))
+    assert shares is not None
+    assert shares.shape == (2, 2, 2, 1, 8)
 
 
 def test_slices_are_quantized_alike() -> None:

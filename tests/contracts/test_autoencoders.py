@@ -345,6 +345,18 @@ def test_no_images_give_no_codes(name: str) -> None:
     assert all(len(codes) == 0 for codes in out.codes)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CODED)
+def test_training_and_evaluation_compile_to_one_graph(name: str) -> None:
+    model = trained(name)
+    pixels = images(model)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    out = compiled(pixels)
+    (model.likelihood.loss(out.parameters, pixels) + out.loss).backward()
+    model.eval()
+    torch.testing.assert_close(compiled(pixels).parameters, model(pixels).parameters)
+
+
 @pytest.mark.parametrize("name", CODELESS)
 def test_what_has_no_codes_says_so(name: str) -> None:
     model = make(name)

@@ -104,6 +104,20 @@ def test_numbers_of_half_precision_are_read_in_full(name: str, dtype: torch.dtyp
     )
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_autocast_changes_nothing(name: str) -> None:
+    likelihood = make(name, bits=8)
+    pixels, parameters = images(likelihood, 2, 4, 4), numbers(likelihood, 2, 4, 4).float()
+
+    def results() -> list[Tensor]:
+        drawn = likelihood.sample(parameters, torch.Generator().manual_seed(0))
+        return [likelihood.loss(parameters, pixels), likelihood.image(parameters), drawn]
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = results()
+    assert all(torch.equal(one, other) for one, other in zip(results(), rounded, strict=True))
+
+
 @pytest.mark.parametrize(("channels", "bits"), [*KINDS, (1, 12)])
 @pytest.mark.parametrize("name", NAMES)
 def test_images_and_samples_are_pixels(name: str, channels: int, bits: int) -> None:

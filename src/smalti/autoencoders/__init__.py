@@ -1,5 +1,6 @@
 """Images become grids of codes and grids of codes images: one file a model, one contract."""
 
+from smalti.autoencoders.assignments import assignments
 from smalti.autoencoders.base import (
     Autoencoder,
     Reconstruction,
@@ -24,6 +25,7 @@ __all__ = [
     "Hierarchical",
     "Likelihood",
     "Reconstruction",
+    "assignments",
     "autoencoders",
     "build_autoencoder",
     "build_likelihood",

@@ -15,7 +15,7 @@ from smalti.errors import ConfigError, ShapeError, require
 from smalti.quantizers.base import Quantized, Quantizer, build
 from smalti.quantizers.channels_first import ChannelsFirst
 
-QuantizerSetting = Mapping[str, Any] | Quantizer
+QuantizerSetting = str | Mapping[str, Any] | Quantizer
 Quantize = Callable[[int, Tensor], Tensor]
 """Level and vectors ``(batch, height, width, dim)`` in, quantized vectors out."""
 
@@ -158,7 +158,9 @@ class CodedAutoencoder(Autoencoder):
 
 
 def fitting_quantizer(setting: QuantizerSetting, dim: int) -> Quantizer:
-    """A quantizer for vectors: an object, or a spec whose ``dim`` is filled in where missing."""
+    """A quantizer for vectors; ``dim`` is filled in where a name or a spec does not say."""
+    if isinstance(setting, str):
+        setting = {"quantizer": setting}
     if isinstance(setting, Mapping) and "quantizer" in setting:
         kind = setting["quantizer"]
         made = build(setting) if kind == "channels_first" else build({"dim": dim, **setting})
@@ -166,7 +168,8 @@ def fitting_quantizer(setting: QuantizerSetting, dim: int) -> Quantizer:
         made = setting
     else:
         raise ConfigError(
-            f"expected a quantizer, or a spec with the key 'quantizer', got {setting!r}"
+            f"expected a quantizer as a name, an object, or a spec with the key 'quantizer', "
+            f"got {setting!r}"
         )
     require(
         not isinstance(made, ChannelsFirst),

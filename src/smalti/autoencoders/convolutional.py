@@ -42,7 +42,7 @@ class Convolutional(CodedAutoencoder):
         channels: Of the images.
         bits: Of a subpixel.
         likelihood: A registered name, a spec, or an object.
-        quantizer: An object, or a spec; any but ``channels_first``.
+        quantizer: A registered name, a spec, or an object; any but ``channels_first``.
         dim: Width of the quantized vectors where the quantizer does not say.
         body: ``"plain"``, ``"residual"`` or ``"inception"`` blocks at the coarse end.
         width: Channels at the coarse end.

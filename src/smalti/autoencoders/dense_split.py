@@ -43,7 +43,7 @@ class DenseSplit(CodedAutoencoder):
         channels: Of the images.
         bits: Of a subpixel.
         likelihood: A registered name, a spec, or an object.
-        quantizer: Of one latent: an object, or a spec.
+        quantizer: Of one latent: a registered name, a spec, or an object.
         latents: How many a position has.
         dim: Width of a latent where the quantizer does not say.
         width: Channels of the network.

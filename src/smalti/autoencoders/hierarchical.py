@@ -50,7 +50,7 @@ class Hierarchical(CodedAutoencoder):
         channels: Of the images.
         bits: Of a subpixel.
         likelihood: A registered name, a spec, or an object.
-        quantizers: One a level, top first: objects, or specs.
+        quantizers: One a level, top first: registered names, specs, or objects.
         dim: Width of a level's quantized vectors where its quantizer does not say.
         width: Channels of the network.
         hidden: Channels inside a residual block.
@@ -94,7 +94,9 @@ class Hierarchical(CodedAutoencoder):
     ) -> None:
         own_dim, stages = count("dim", dim), count("stages", stages)
         require(
-            isinstance(quantizers, Sequence) and len(quantizers) >= 1,
+            isinstance(quantizers, (Sequence, nn.ModuleList))
+            and not isinstance(quantizers, str)
+            and len(quantizers) >= 1,
             f"expected a list with a quantizer for each level, top first, got {quantizers!r}",
         )
         made = [fitting_quantizer(setting, own_dim) for setting in quantizers]

@@ -46,17 +46,22 @@ class Categorical(Likelihood):
         nats: Tensor = _Nats.apply(scores, pixels.long())  # type: ignore[no-untyped-call]
         return nats.flatten(1).sum(1)
 
+    @torch.no_grad()
     def image(self, parameters: Tensor) -> Tensor:
         """The mean image, rounded to pixels."""
         shares = self._scores(self.checked_parameters(parameters)).softmax(1)
         values = torch.arange(self.values, dtype=shares.dtype, device=shares.device)
-        return self.as_whole(torch.tensordot(values, shares, ([0], [1])).round())
+        # Not a matrix product, which autocast would round.
+        means = shares.mul_(values[:, None, None, None]).sum(1)
+        return self.as_whole(means.round())
 
+    @torch.no_grad()
     def sample(self, parameters: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Images drawn from the distribution."""
         shares = self._scores(self.checked_parameters(parameters)).softmax(1)
         return self.as_whole(draw(shares, generator, 1))
 
+    @torch.no_grad()
     def probabilities(self, parameters: Tensor, pixels: Tensor, channel: int) -> Tensor:
         """Of each value of one channel, ``(batch, height, width, 2**bits)`` in float64."""
         scores = self._scores(self.checked_parameters(parameters, pixels))

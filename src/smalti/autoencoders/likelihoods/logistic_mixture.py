@@ -63,6 +63,7 @@ class LogisticMixture(Likelihood):
         joint = self._joint(self._parts(parameters), pixels, self.channels)
         return -joint.logsumexp(1).flatten(1).sum(1)
 
+    @torch.no_grad()
     def image(self, parameters: Tensor) -> Tensor:
         """The mean image, rounded to pixels; each component's mean is clipped first."""
         weights, means, _, couplings = self._parts(self.checked_parameters(parameters))
@@ -72,6 +73,7 @@ class LogisticMixture(Likelihood):
         shares = weights.softmax(1)
         return self.as_pixels(torch.stack([(mean * shares).sum(1) for mean in chosen], 1))
 
+    @torch.no_grad()
     def sample(self, parameters: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Images drawn from the distribution, one channel after the other."""
         weights, *parts = self._parts(self.checked_parameters(parameters))
@@ -90,6 +92,7 @@ class LogisticMixture(Likelihood):
             chosen.append(self._scaled(self.as_pixels(drawn), mean.dtype))
         return self.as_pixels(torch.cat(chosen, 1))
 
+    @torch.no_grad()
     def probabilities(self, parameters: Tensor, pixels: Tensor, channel: int) -> Tensor:
         """Of each value of one channel, ``(batch, height, width, 2**bits)`` in float64."""
         channel = self.checked_channel(channel)

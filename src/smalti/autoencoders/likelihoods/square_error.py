@@ -45,10 +45,12 @@ class SquareError(Likelihood):
         del parameters, pixels, channel
         raise ConfigError(self._refusal())
 
+    @torch.no_grad()
     def image(self, parameters: Tensor) -> Tensor:
         """The mean image, rounded to pixels."""
         return self.as_pixels(self.checked_parameters(parameters))
 
+    @torch.no_grad()
     def sample(self, parameters: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The mean image again: there is no distribution to draw from."""
         del generator
