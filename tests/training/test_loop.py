@@ -134,12 +134,16 @@ def test_a_finished_run_is_not_trained_again_but_may_go_further(
 @pytest.mark.parametrize(
     ("change", "config", "message"),
     [
-        ({"seed": 1}, {}, "seed was 0 and is 1"),
-        ({"batch_size": 10}, {}, "batch_size was 20 and is 10"),
-        ({"schedule": "cosine"}, {}, "schedule.kind was 'constant' and is 'cosine'"),
-        ({"precision": "bf16"}, {}, "precision was 'float32' and is 'bf16'"),
-        ({}, {"model": {"dim": 5}}, "model.dim was 4 and is 5"),
-        ({}, {"model": {"dim": 4, "depth": 1}}, "model.depth was not given and is 1"),
+        ({"seed": 1}, {}, "training.seed was 0 and is 1"),
+        ({"batch_size": 10}, {}, "training.batch_size was 20 and is 10"),
+        ({"schedule": "cosine"}, {}, "training.schedule.kind was 'constant' and is 'cosine'"),
+        ({"precision": "bf16"}, {}, "training.precision was 'float32' and is 'bf16'"),
+        ({}, {"model": {"dim": 5, "sizes": (1, 2)}}, "model.dim was 4 and is 5"),
+        (
+            {},
+            {"model": {"dim": 4, "sizes": (1, 2), "depth": 1}},
+            "model.depth was not given and is 1",
+        ),
     ],
 )
 def test_a_changed_setting_is_refused_by_its_name(
@@ -150,14 +154,10 @@ def test_a_changed_setting_is_refused_by_its_name(
     message: str,
 ) -> None:
     plain: dict[str, Any] = {"steps": 2, "batch_size": 20}
-    made = {"model": {"dim": 4}}
+    made = {"model": {"dim": 4, "sizes": (1, 2)}, "training": plain}
     settings = TrainingSettings(**plain)
     train(reconstruction(settings), settings, tmp_path, config=made)
-    settings = (
-        TrainingSettings(**plain, **change)
-        if "batch_size" not in change
-        else (TrainingSettings(**{**plain, **change}))
-    )
+    settings = TrainingSettings(**{**plain, **change})
     with pytest.raises(ConfigError, match="can't resume") as caught:
         train(reconstruction(settings), settings, tmp_path, True, config={**made, **config})
     assert message in str(caught.value)
@@ -192,7 +192,7 @@ def test_bf16_computes_in_half_and_keeps_weights_whole(worker: Any) -> None:
 
     settings = TrainingSettings(steps=30, precision="bf16", learning_rate=0.01, evaluate_every=30)
     task = Looking(settings, quantizer={})
-    before = float((task.decoder(task.encoder(task.rows)) - task.rows).square().mean())
+    before = (task.decoder(task.encoder(task.rows)) - task.rows).square().mean().item()
     outcome = train(task, settings)
     assert task.seen_type == torch.bfloat16
     assert outcome.evaluation["half"] == 1.0
@@ -277,6 +277,18 @@ def test_mistakes_of_a_task_are_said(reconstruction: Any, worker: Any) -> None:
         train(reconstruction(settings, events={"nan": 1}), settings)
     with pytest.raises(ConfigError, match="nothing to resume"):
         train(reconstruction(settings), settings, None, resume=True)
+    with pytest.raises(ConfigError, match="expected a config of JSON data"):
+        train(reconstruction(settings), settings, config={"dtype": torch.float32})
+
+
+@pytest.mark.parametrize("tensorboard", [None, False])
+def test_a_place_that_can_not_be_written_is_said(
+    reconstruction: Any, tmp_path: Path, tensorboard: bool | None
+) -> None:
+    (tmp_path / "run").write_text("a file in the way")
+    settings = TrainingSettings(steps=1, tensorboard=tensorboard)
+    with pytest.raises(ArtifactError, match="can't write"):
+        train(reconstruction(settings), settings, tmp_path / "run")
 
 
 def test_an_infinite_gradient_of_a_finite_loss_is_an_error(worker: Any) -> None:

@@ -102,6 +102,19 @@ def test_a_failure_on_one_process_is_one_word_on_each(trainer: Trainer, tmp_path
     assert "the first process could not write" in end.said[1]
 
 
+def test_parameters_that_take_no_part_are_allowed_when_it_is_said(
+    trainer: Trainer, tmp_path: Path
+) -> None:
+    job: dict[str, Any] = {"task": {"spare": True}, "processes": 2}
+    end = trainer(**job, settings=SETTINGS)
+    assert end.statuses == [2, 2]
+    assert "ConfigError: some parameters took no part in the loss of a step" in end.said[0]
+    allowed = {**SETTINGS, "unused_parameters": True}
+    assert trainer(**job, settings=allowed, out=tmp_path / "two").statuses == [0, 0]
+    assert trainer(settings=SETTINGS, task=job["task"], out=tmp_path / "one").statuses == [0]
+    assert_near(weights(tmp_path / "one"), weights(tmp_path / "two"))
+
+
 def test_a_batch_too_small_to_share_is_refused(trainer: Trainer) -> None:
     # 90 rows in batches of 89: the last has one.
     end = trainer(settings={**SETTINGS, "batch_size": 89}, processes=2)
@@ -114,7 +127,8 @@ def test_a_batch_too_small_to_share_is_refused(trainer: Trainer) -> None:
     "launcher",
     [
         ["torch.distributed.run", "--standalone", "--nproc-per-node=2"],
-        ["accelerate.commands.launch", "--cpu", "--num_processes=2", "--num_machines=1"],
+        # Its --cpu starts a single process; --multi_gpu starts two, and there is no GPU here.
+        ["accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"],
     ],
     ids=["torchrun", "accelerate launch"],
 )

@@ -28,6 +28,8 @@ from smalti.errors import SmaltiError
 from smalti.quantizers import VectorQuantizer, follow
 from smalti.training import Counted, TrainingSettings, train
 
+# Also where there are other devices: processors add up in the same order each time.
+os.environ["ACCELERATE_USE_CPU"] = "true"
 ROWS, DIM = 90, 8
 # Imported before the first job: each would import them anew.
 EARLY = ("accelerate", "torch._dynamo", "torch.distributed.tensor", "torch.utils.tensorboard")
@@ -43,6 +45,7 @@ class Reconstruction:
         events: What happens in which step: a signal's name, or ``"nan"``.
         rank: The process to which it happens; None for all.
         ballast: Bytes of a buffer that makes checkpoints large.
+        spare: Whether there are parameters that no step uses.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Reconstruction:
         events: dict[str, int] | None = None,
         rank: int | None = None,
         ballast: int = 0,
+        spare: bool = False,
     ) -> None:
         torch.manual_seed(1)
         self.settings, self.noise = settings, noise
@@ -62,6 +66,8 @@ class Reconstruction:
         self.decoder = nn.Linear(6, DIM)
         parts = {"encoder": self.encoder, "quantizer": self.quantizer, "decoder": self.decoder}
         self.model: nn.Module = nn.ModuleDict({k: part for k, part in parts.items() if part})
+        if spare:
+            self.model.add_module("spare", nn.Linear(2, 2))
         if ballast:
             self.model.register_buffer("ballast", torch.zeros(ballast, dtype=torch.uint8))
         here = rank is None or rank == int(os.environ.get("RANK", "0"))

@@ -7,6 +7,7 @@ the checkpoint, and evaluations draw from generators of their own.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from smalti.artifacts import as_path
-from smalti.errors import ArtifactError, require
+from smalti.errors import ArtifactError, ConfigError, require
 from smalti.progress import progress_bar
 from smalti.training.checkpoints import Checkpoint, Checkpoints, load_model
 from smalti.training.learner import Learner
@@ -55,13 +56,14 @@ def train(
         run: A directory for the journal, checkpoints and pictures; None writes nothing.
         resume: Go on from the latest checkpoint, or start where there is none. Without it,
             a run that has checkpoints is left alone.
-        config: What the task was made from, as JSON data; a resumed run must have the same.
+        config: What the task was made from, as JSON data; a resumed run must have the same. It
+            may have a part ``training``, for which ``settings`` speak.
     """
     require(run is not None or not resume, "there is nothing to resume without a run's directory")
     processes = Processes(settings.unused_parameters)
     outside = random_states(processes.device)
     checkpoints = None if run is None else Checkpoints(run, settings.keep_checkpoints)
-    lasting = {**settings.lasting(), **(config or {})}
+    lasting = {**_as_json(config or {}), "training": settings.lasting()}
     try:
         found = None
         if checkpoints is not None:
@@ -84,6 +86,13 @@ def _checkpoint_to_resume(
         "directory",
     )
     found = checkpoints.latest()
+    seen = processes.gather(None if found is None else found.step)
+    require(
+        len(set(seen)) == 1,
+        f"processes see different checkpoints in {run}, of steps {seen}; it must be a directory "
+        "that all of them share",
+        ArtifactError,
+    )
     if found is not None:
         require_same(found.settings, lasting, run)
     elif resume and processes.first:
@@ -241,6 +250,15 @@ class _Training:
         seed_all(processes.device, STEPS, self.settings.seed, processes.rank, found.step)
         if processes.first:
             _say(f"{len(everyone)} processes stopped and {processes.count} go on: not bit for bit")
+
+
+def _as_json(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config as it will come back from a checkpoint."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(config))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"expected a config of JSON data, got another thing: {error}") from error
+    return plain
 
 
 def _say(word: str) -> None:

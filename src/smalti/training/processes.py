@@ -58,11 +58,14 @@ class Processes:
         handler = accelerate.DistributedDataParallelKwargs(find_unused_parameters=unused_parameters)
         # Where there is no other device accelerate wants to hear it, or it forgets that there are
         # several processes. Precision is set around each step: here it would be for ever.
-        self._accelerator = accelerate.Accelerator(
-            cpu=not torch.accelerator.is_available(),
-            mixed_precision="no",
-            kwargs_handlers=[handler],
-        )
+        try:
+            self._accelerator = accelerate.Accelerator(
+                cpu=not torch.accelerator.is_available(),
+                mixed_precision="no",
+                kwargs_handlers=[handler],
+            )
+        except ValueError as error:
+            raise ConfigError(f"accelerate can't start here: {error}") from error
         kind = str(self._accelerator.distributed_type.value)
         require(
             kind == "NO" or kind.startswith("MULTI_"),
@@ -77,7 +80,7 @@ class Processes:
         require(
             self.count == launched,
             f"{launched} processes were started, but accelerate joins {self.count} on "
-            f"{self.device}; on processors alone use accelerate launch --cpu",
+            f"{self.device}; set ACCELERATE_USE_CPU=true to train on processors alone",
         )
 
     def prepared(self, step: Step) -> nn.Module:

@@ -22,6 +22,7 @@ MAY_CHANGE = frozenset(
         "checkpoint_every",
         "keep_checkpoints",
         "tensorboard",
+        "unused_parameters",
     }
 )
 _MISSING = object()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import torch
 from torch import Tensor
@@ -15,7 +15,6 @@ from torch import Tensor
 from smalti.errors import ShapeError, require
 
 
-@runtime_checkable
 class Shareable(Protocol):
     """A batch that cuts itself, where the first axis of its tensors is not what to cut."""
 
@@ -66,7 +65,7 @@ def shares(batch: Any, process: int, processes: int, pieces: int) -> list[Share]
 
 def rows_of(batch: Any) -> int:
     """How many rows a batch has."""
-    if isinstance(batch, Shareable):
+    if _cuts_itself(batch):
         require(len(batch) > 0, f"a share of a {type(batch).__name__} is empty", ShapeError)
         return len(batch)
     lengths = {tensor.shape[0] for tensor in _tensors(batch) if tensor.ndim}
@@ -81,15 +80,20 @@ def rows_of(batch: Any) -> int:
 
 def on_device(batch: Any, device: torch.device) -> Any:
     """The batch with its tensors on ``device``."""
-    if isinstance(batch, Shareable):
+    if _cuts_itself(batch):
         return batch.to(device)
     return _mapped(batch, lambda tensor: tensor.to(device, non_blocking=True), lambda some: some)
+
+
+def _cuts_itself(batch: Any) -> TypeGuard[Shareable]:
+    # In each step of a loop, where a check of the whole protocol would be felt.
+    return hasattr(batch, "share")
 
 
 def _cut(batch: Any, part: int, parts: int, rows: int) -> Any:
     if parts == 1:
         return batch
-    if isinstance(batch, Shareable):
+    if _cuts_itself(batch):
         return batch.share(part, parts)
     span = slice(rows * part // parts, rows * (part + 1) // parts)
     return _mapped(

@@ -26,9 +26,11 @@ class Board:
     def __init__(self, run: Path, keep_through: int) -> None:
         tensorboard = library("torch.utils.tensorboard", "TensorBoard needs")
         self.path = run / FOLDER
-        self._writer: Any = tensorboard.SummaryWriter(
-            str(self.path), purge_step=keep_through + 1 if keep_through else None
-        )
+        forgotten = keep_through + 1 if keep_through else None
+        try:
+            self._writer: Any = tensorboard.SummaryWriter(str(self.path), purge_step=forgotten)
+        except OSError as error:
+            raise ArtifactError(f"can't write {self.path}: {error}") from error
 
     def write(self, kind: str, step: int, values: Mapping[str, float]) -> None:
         """Add a point to each curve."""
