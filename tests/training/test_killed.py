@@ -147,8 +147,8 @@ def test_a_full_disk_is_said_when_the_journal_does_not_fit(
 @pytest.mark.slow
 def test_a_run_that_is_killed_while_numbers_are_written_goes_on(tmp_path: Path) -> None:
     """A process of its own, killed from outside when a large checkpoint is half there."""
-    task = {**TASK, "ballast": 400_000_000}
-    settings = {**SETTINGS, "steps": 6, "keep_checkpoints": 1}
+    task = {**TASK, "ballast": 200_000_000}
+    settings = {**SETTINGS, "steps": 3, "checkpoint_every": 2, "keep_checkpoints": 1}
 
     def started(run: Path, **more: Any) -> subprocess.Popen[bytes]:
         job = {"settings": settings, "task": task, "run": str(run), **more}
