@@ -155,7 +155,7 @@ def test_a_run_that_is_killed_while_numbers_are_written_goes_on(tmp_path: Path) 
         return subprocess.Popen([sys.executable, str(WORKER), json.dumps(job)])
 
     def waited(there: Callable[[], bool]) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not there() and time.monotonic() < until:
             time.sleep(0.001)
 
