@@ -105,11 +105,9 @@ class CausalTransformer(nn.Module):
             length: How many steps are coming. Without it room is made as it is needed.
         """
         self._check_context(context, batch)
-        room = length or FIRST_ROOM
-        if self.window is not None:
-            room = self.window
-        width = self.dim // self.heads
-        keys = self.norm.weight.new_zeros(self.depth, batch, self.heads, room, width)
+        room = self.window or length or FIRST_ROOM
+        shape = (batch, self.heads, room, self.dim // self.heads)
+        keys = [self.norm.weight.new_zeros(shape) for _ in range(self.depth)]
         crossing = [block.cross for block in self.layers() if block.cross is not None]
         read = [] if context is None else [cross.read(context) for cross in crossing]
         return KeyValues(keys, self.window, read)
@@ -122,10 +120,10 @@ class CausalTransformer(nn.Module):
             x: ``(batch, 1, dim)``.
             cache: Of ``new_cache``; it remembers this position.
         """
-        batch = cache.keys.shape[1]
         require(
-            x.shape == (batch, 1, self.dim),
-            f"expected one position a sequence, ({batch}, 1, {self.dim}), got {tuple(x.shape)}",
+            x.shape == (cache.batch, 1, self.dim),
+            f"expected one position a sequence, ({cache.batch}, 1, {self.dim}), got "
+            f"{tuple(x.shape)}",
             ShapeError,
         )
         cache.make_room()

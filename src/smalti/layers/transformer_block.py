@@ -43,9 +43,8 @@ class SelfAttention(nn.Module):
         out: Tensor = self.outward(_merge(seen))
         return out
 
-    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = self.inward(self.norm(x)).chunk(3, dim=-1)
-        return _split(query, self.heads), _split(key, self.heads), _split(value, self.heads)
+    def _project(self, x: Tensor) -> tuple[Tensor, ...]:
+        return _split(self.inward(self.norm(x)), 3, self.heads)
 
 
 class CrossAttention(nn.Module):
@@ -67,12 +66,12 @@ class CrossAttention(nn.Module):
 
     def read(self, context: Tensor) -> tuple[Tensor, Tensor]:
         """The keys and values of a context ``(batch, length, context_dim)``."""
-        key, value = self.inward(context).chunk(2, dim=-1)
-        return _split(key, self.heads), _split(value, self.heads)
+        key, value = _split(self.inward(context), 2, self.heads)
+        return key, value
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What positions ``(batch, length, dim)`` find in a context that was read."""
-        query = _split(self.queries(self.norm(x)), self.heads)
+        (query,) = _split(self.queries(self.norm(x)), 1, self.heads)
         seen = functional.scaled_dot_product_attention(query, keys, values)
         out: Tensor = self.outward(_merge(seen))
         return out
@@ -142,10 +141,11 @@ class Block(nn.Module):
         return out
 
 
-def _split(x: Tensor, heads: int) -> Tensor:
-    """``(batch, length, dim)`` as ``(batch, heads, length, width)``."""
+def _split(x: Tensor, parts: int, heads: int) -> tuple[Tensor, ...]:
+    """``(batch, length, parts * dim)`` as parts ``(batch, heads, length, width)``."""
     batch, length, dim = x.shape
-    return x.view(batch, length, heads, dim // heads).transpose(1, 2)
+    views = x.view(batch, length, parts, heads, dim // (parts * heads))
+    return views.permute(2, 0, 3, 1, 4).unbind()
 
 
 def _merge(x: Tensor) -> Tensor:
