@@ -2,7 +2,7 @@
 
 Reference:
     van den Oord, Vinyals, Kavukcuoglu, "Neural Discrete Representation Learning", NeurIPS
-    2017, arXiv:1711.00937, section 4.1. Chen, Chen, Reddy, Liu, "Balance of Number of
+    2017, arXiv:1711.00937, section 4.1. Chen, Reddy, Chen, Liu, "Balance of Number of
     Embedding and their Dimensions in Vector Quantization", NeurIPS 2024, arXiv:2407.04939,
     sections 3 and 4.
 

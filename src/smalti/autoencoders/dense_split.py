@@ -95,7 +95,9 @@ class DenseSplit(CodedAutoencoder):
             ResidualStack(width, hidden, depth),
             Upsample(width, width, KERNEL),
             nn.ReLU(),
-            Upsample(width, self.likelihood.parameters, KERNEL),
+            Upsample(width, width, KERNEL),
+            nn.ReLU(),
+            nn.Conv2d(width, self.likelihood.parameters, 1),
         )
 
     @property

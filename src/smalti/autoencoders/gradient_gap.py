@@ -2,7 +2,7 @@
 
 Reference:
     Huh, Cheung, Agrawal, Isola, "Straightening Out the Straight-Through Estimator", ICML
-    2023, section 3. Chen, Chen, Reddy, Liu, "Balance of Number of Embedding and their
+    2023, section 3. Chen, Reddy, Chen, Liu, "Balance of Number of Embedding and their
     Dimensions in Vector Quantization", NeurIPS 2024, arXiv:2407.04939, equation 5.
 
 Differs from the paper:
