@@ -18,6 +18,9 @@ from smalti.cli.evaluating import evaluate
 from smalti.cli.exporting import export
 from smalti.cli.inspecting import inspect
 from smalti.cli.listing import list_family
+from smalti.cli.reconstructing import reconstruct
+from smalti.cli.sampling import sample
+from smalti.cli.training import train
 from smalti.errors import SmaltiError
 
 app = typer.Typer(
@@ -34,6 +37,9 @@ app.command("compress")(compress)
 app.add_typer(tuning.app)
 app.command("evaluate")(evaluate)
 app.command("export")(export)
+app.command("train")(train)
+app.command("reconstruct")(reconstruct)
+app.command("sample")(sample)
 
 
 def _print_version(wanted: bool) -> None:

@@ -76,7 +76,8 @@ def mutual_information(
 
 def _renumbered(codes: Tensor) -> Tensor:
     """The codes in use by their rank, so that pairs get small numbers in any codebook."""
-    return torch.unique(codes.long(), return_inverse=True)[1]
+    ranks: Tensor = torch.unique(codes.long(), return_inverse=True)[1]
+    return ranks
 
 
 def _of_pair(one: Tensor, other: Tensor) -> Tensor:
@@ -84,4 +85,5 @@ def _of_pair(one: Tensor, other: Tensor) -> Tensor:
     pairs = one * (int(other.max()) + 1) + other
     parts = (torch.unique(each, return_counts=True)[1] for each in (one, other, pairs))
     first, second, joint = (torch.special.entr(c.double() / len(one)).sum() for c in parts)
-    return (first + second - joint).clamp(min=0)
+    shared: Tensor = (first + second - joint).clamp(min=0)
+    return shared
