@@ -14,7 +14,7 @@ FAMILIES = {
     "quantizers": "smalti.quantizers",
     "compressors": "smalti.embeddings",
     "autoencoders": "smalti.autoencoders",
-    "likelihoods": "smalti.autoencoders.likelihoods.base",
+    "likelihoods": "smalti.autoencoders.likelihoods",
     "priors": "smalti.priors",
 }
 

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from smalti.artifacts import MANIFEST, as_path
+from smalti.artifacts import MANIFEST, TENSORS, as_path
 from smalti.autoencoders import Autoencoder, build_autoencoder
 from smalti.errors import ArtifactError, require
 from smalti.priors import Level, LevelsPrior, Prior, build_prior
@@ -114,7 +114,8 @@ def _require_free(place: Path) -> None:
         ArtifactError,
     )
     require(
-        not model.exists() or (model / MANIFEST).is_file(),
+        not model.exists()
+        or (model.is_dir() and {path.name for path in model.iterdir()} == {MANIFEST, TENSORS}),
         f"{model} exists and is not a trained model; choose a new directory or remove it",
         ArtifactError,
     )
