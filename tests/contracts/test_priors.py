@@ -122,7 +122,7 @@ def test_assignments_to_one_codeword_are_codes(name: str) -> None:
 def test_shared_assignments_give_the_cross_entropy(name: str) -> None:
     prior, codes, above = case(name)
     samples = torch.stack([grids(BOTTOM, 5, seed=seed) for seed in range(8)], dim=-1)
-    shares = smalti.priors.average_assignments(samples, max(BOTTOM.code_sizes))
+    shares = nn.functional.one_hot(samples, max(BOTTOM.code_sizes)).float().mean(dim=-2)
     # The walk gives the probabilities once more, by its own way.
     flat = shares.flatten(1, 3)
     total = 0.0
@@ -218,7 +218,8 @@ def test_who_reads_the_codes_one_by_one_computes_the_same_bits(name: str) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bits_of_a_walk_depend_neither_on_the_batch_nor_on_the_threads(name: str) -> None:
-    prior, codes, above = case(name, count=19)
+    prior = learned(name, MIDDLE, (TOP,))
+    codes, above = grids(MIDDLE, 19), (grids(TOP, 19),)
     together = walked(prior, codes, above)
     for rows in (slice(0, 1), slice(18, 19), slice(3, 6)):
         apart = walked(prior, codes[rows], tuple(item[rows] for item in above))

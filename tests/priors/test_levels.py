@@ -8,7 +8,7 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
+from torch.nn.functional import one_hot
 
 from smalti.errors import ConfigError, DataError, ShapeError
 from smalti.priors import (
@@ -17,7 +17,6 @@ from smalti.priors import (
     LevelsPrior,
     Uniform,
     Unigram,
-    average_assignments,
 )
 from smalti.priors.level import as_level
 from smalti.priors.sampling import draw
@@ -63,8 +62,8 @@ def test_nats_add_up_over_levels_and_the_loss_is_their_mean_over_codes() -> None
 def test_levels_may_have_soft_labels_or_none() -> None:
     prior = shaken(three_levels())
     codes = prior.sample(6, generator=torch.Generator().manual_seed(3))
-    one_hot = average_assignments(codes[1][..., None], 4)
-    torch.testing.assert_close(prior.loss(codes, [None, one_hot, None]), prior.loss(codes))
+    labels = one_hot(codes[1], 4).float()
+    torch.testing.assert_close(prior.loss(codes, [None, labels, None]), prior.loss(codes))
 
 
 def test_samples_are_alike_with_and_without_the_cache() -> None:
@@ -151,13 +150,3 @@ def test_a_chance_decides_a_code() -> None:
     assert draw(logits, chances, 0).tolist() == [0] * 6
     # Halves make the shares 4, 1 and 1 of 6.
     assert draw(logits, chances, 0.5).tolist() == [0, 0, 0, 1, 1, 2]
-
-
-def test_sampled_codes_become_equal_shares() -> None:
-    samples = torch.tensor([[[3, 3, 1, 0], [2, 2, 2, 2]]])
-    expected = torch.tensor([[[0.25, 0.25, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0]]])
-    assert torch.equal(average_assignments(samples, 4), expected)
-    with pytest.raises(DataError, match=r"in 0\.\.2"):
-        average_assignments(samples, 3)
-    with pytest.raises(ShapeError, match="sampled codes"):
-        average_assignments(Tensor(), 4)

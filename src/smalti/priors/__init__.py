@@ -5,7 +5,6 @@ from smalti.priors.base import Prior, build_prior, priors
 from smalti.priors.level import Level
 from smalti.priors.levels import LevelsPrior
 from smalti.priors.stepper import Stepper
-from smalti.priors.targets import average_assignments
 from smalti.priors.uniform import Uniform
 from smalti.priors.unigram import Unigram
 
@@ -17,7 +16,6 @@ __all__ = [
     "Stepper",
     "Uniform",
     "Unigram",
-    "average_assignments",
     "build_prior",
     "priors",
 ]

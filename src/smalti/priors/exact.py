@@ -82,7 +82,10 @@ def normalised(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
 
 
 def attended(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """What queries ``(..., 1, width)`` find in ``(..., n, width)``, all of them activations."""
+    """What queries ``(..., 1, width)`` find in ``(..., n, width)``, all of them activations.
+
+    Exact up to a width of 2048, where products of activations have filled all bits.
+    """
     scores = query @ keys.transpose(-1, -2) * query.shape[-1] ** -0.5
     room = MANTISSA - ACTIVATION_BITS - ACTIVATION_RANGE - _bits_of(keys.shape[-2])
     shares = exp(scores - scores.amax(dim=-1, keepdim=True))
