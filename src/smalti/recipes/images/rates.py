@@ -34,8 +34,9 @@ class BitsPerDim:
         """From nats of an image with so many subpixels.
 
         Example:
-            >>> BitsPerDim.from_nats(math.log(2) * 30, math.log(2) * 10, dims=10).total
-            4.0
+            >>> bits = BitsPerDim.from_nats(math.log(2) * 30, math.log(2) * 10, dims=10)
+            >>> round(bits.distortion, 6), round(bits.rate, 6), round(bits.total, 6)
+            (3.0, 1.0, 4.0)
         """
         scale = 1 / (math.log(2) * dims)
         if distortion is None:
