@@ -14,6 +14,8 @@ import typer
 from smalti import __version__
 from smalti.cli import tuning
 from smalti.cli.compressing import compress
+from smalti.cli.decoding import decode
+from smalti.cli.encoding import encode
 from smalti.cli.evaluating import evaluate
 from smalti.cli.exporting import export
 from smalti.cli.inspecting import inspect
@@ -40,6 +42,8 @@ app.command("export")(export)
 app.command("train")(train)
 app.command("reconstruct")(reconstruct)
 app.command("sample")(sample)
+app.command("encode")(encode)
+app.command("decode")(decode)
 
 
 def _print_version(wanted: bool) -> None:

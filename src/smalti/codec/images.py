@@ -39,7 +39,7 @@ class Encoded:
     """What a file takes.
 
     Args:
-        path: Where it is.
+        file: Where it is.
         images: How many it holds.
         bytes: Of the whole file.
         code_bytes: Of the coded codes.
@@ -48,7 +48,7 @@ class Encoded:
         bits_per_subpixel: Of the whole file; a subpixel is one channel of one pixel.
     """
 
-    path: str
+    file: str
     images: int
     bytes: int
     code_bytes: int
@@ -100,7 +100,7 @@ def encode_images(
             advance(len(some))
     size = write_file(place, header.as_dict(), blocks)
     return Encoded(
-        path=str(place),
+        file=str(place),
         images=len(pixels),
         bytes=size,
         code_bytes=_payload(blocks, CODES),
