@@ -13,7 +13,10 @@ import pytest
 import torch
 
 import smalti
+from smalti.autoencoders import autoencoders
+from smalti.autoencoders.likelihoods import likelihoods
 from smalti.embeddings import compressors
+from smalti.priors import priors
 from smalti.quantizers import Product, quantizers
 from smalti.registry import Registry
 
@@ -42,7 +45,14 @@ def test_the_version_is_the_packages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "members"), [("quantizers", quantizers), ("compressors", compressors)]
+    ("family", "members"),
+    [
+        ("quantizers", quantizers),
+        ("compressors", compressors),
+        ("autoencoders", autoencoders),
+        ("likelihoods", likelihoods),
+        ("priors", priors),
+    ],
 )
 def test_listing_names_every_member_of_a_family(family: str, members: Registry[Any]) -> None:
     listed = json.loads(run("list", family, "--json").stdout)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from smalti.cli.evaluating_images import evaluate_images, is_image_model
 from smalti.cli.options import Seed, Threads, use_threads
 from smalti.cli.output import AsJson, show
 from smalti.errors import ConfigError
@@ -52,14 +53,35 @@ def evaluate(
     stride: Annotated[int, typer.Option(min=1, help="Tokens between two looks.")] = 512,
     speed: Annotated[bool, typer.Option("--speed", help="Time a forward pass of both.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts of a batch.")] = 64,
+    data: Annotated[
+        str | None,
+        typer.Option(help="For an image model: a known set, a file or a folder of images."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Of a set in parts: train, valid or test. The test part, or unseen."),
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Resize the middle square of each image to it.")
+    ] = None,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Measure a model: bytes, fidelity, scores, perplexity, speed; whatever the data allows.
 
+    Of an image model that smalti train made: distortion and rate, and what its codes look like.
+
     Example: smalti evaluate small-model --against all-MiniLM-L6-v2 --labelled dev.tsv
+
+    Example: smalti evaluate runs/digits --data digits
     """
+    if is_image_model(model):
+        texts_given = [against, text, labelled, perplexity_text, speed or None]
+        evaluate_images(model, data, split, size, texts_given, threads, seed, as_json)
+        return
+    if data is not None:
+        raise ConfigError(f"--data is for image models, and {model} is none; see smalti train")
     if against is None and speed:
         raise ConfigError("--speed is a ratio: say against which model, with --against")
     import torch

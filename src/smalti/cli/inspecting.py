@@ -22,8 +22,11 @@ def inspect(
     """
     from smalti.artifacts import MANIFEST
 
+    if (directory / "model" / MANIFEST).is_file():
+        # What training made, and the model in it.
+        directory = directory / "model"
     model = (directory / "config.json").is_file() and not (directory / MANIFEST).is_file()
-    show(_model(directory, as_json) if model else _layer(directory), as_json)
+    show(_model(directory, as_json) if model else _artifact(directory, as_json), as_json)
 
 
 def _model(directory: Path, as_json: bool) -> dict[str, Any]:
@@ -41,20 +44,49 @@ def _model(directory: Path, as_json: bool) -> dict[str, Any]:
     }
 
 
-def _layer(directory: Path) -> dict[str, Any]:
+def _artifact(directory: Path, as_json: bool) -> dict[str, Any]:
     from smalti.artifacts import read_manifest
-    from smalti.quantizers.saving import load
+    from smalti.recipes.images.saved_run import KIND
 
     manifest = read_manifest(directory)
-    layer = load(directory)
+    images = manifest["kind"] == KIND
     return {
         "directory": str(directory),
         "kind": manifest["kind"],
         "format_version": manifest["format_version"],
-        **manifest["spec"],
-        "code_sizes": list(layer.code_sizes),
-        "bits_per_vector": round(layer.bits_per_vector, 4),
+        **(_images(directory, manifest, as_json) if images else _layer(directory, manifest)),
         "bytes": sum(manifest["sizes"].values()),
         "origin": manifest["origin"],
         "versions": manifest["versions"],
+    }
+
+
+def _layer(directory: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    from smalti.quantizers.saving import load
+
+    layer = load(directory)
+    return {
+        **manifest["spec"],
+        "code_sizes": list(layer.code_sizes),
+        "bits_per_vector": round(layer.bits_per_vector, 4),
+    }
+
+
+def _images(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[str, Any]:
+    from smalti.recipes.images import load_run
+
+    run = load_run(directory)
+    if as_json:
+        return dict(manifest["spec"])
+    return {
+        "autoencoder": run.autoencoder.spec()["autoencoder"],
+        "images": f"{run.autoencoder.channels} x {run.size[0]} x {run.size[1]}",
+        "grids of codes": [list(grid) for grid in run.autoencoder.grids(*run.size)],
+        "code sizes": [list(sizes) for sizes in run.autoencoder.code_sizes],
+        "priors": ", ".join(run.priors) or "none",
+        **{
+            f"{stage}, {name.replace('_', ' ')}": round(value, 4)
+            for stage, figures in run.figures.items()
+            for name, value in figures.items()
+        },
     }

@@ -10,7 +10,13 @@ from smalti.cli.output import AsJson, show
 from smalti.errors import ConfigError
 
 # Each a package of that registry's name, or where else it is.
-FAMILIES = {"quantizers": "smalti.quantizers", "compressors": "smalti.embeddings"}
+FAMILIES = {
+    "quantizers": "smalti.quantizers",
+    "compressors": "smalti.embeddings",
+    "autoencoders": "smalti.autoencoders",
+    "likelihoods": "smalti.autoencoders.likelihoods",
+    "priors": "smalti.priors",
+}
 
 
 def list_family(

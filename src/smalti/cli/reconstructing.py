@@ -1,0 +1,60 @@
+"""``smalti reconstruct``: images through codes and back, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from smalti.cli.options import Threads, use_threads
+from smalti.cli.output import AsJson, show
+
+
+def reconstruct(
+    run: Annotated[Path, typer.Argument(help="The directory of a trained image model.")],
+    images: Annotated[
+        list[str], typer.Argument(help="A known set, a file, a folder, or several pictures.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The directory to write into.")],
+    levels: Annotated[
+        str | None, typer.Option(help="Decode these levels alone: top, bottom, or 0,2.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Of a set in parts: train, valid or test.")] = "train",
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Resize the middle square of each image to it.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, the first.")] = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write what becomes of images, a PNG file each, and print how far off they are.
+
+    Example: smalti reconstruct runs/digits photos/ -o again --levels top
+    """
+    from smalti.data.images import write_images
+    from smalti.recipes import images as recipe
+    from smalti.recipes.images.quality import psnr, unit_square_error
+
+    use_threads(threads)
+    model = recipe.load_run(run)
+    chosen = recipe.level_numbers(model, levels)
+    source = images[0] if len(images) == 1 else images
+    found = recipe.read_fitting_images(model, source, split, size)
+    pixels = found.pixels[:limit]
+    again = recipe.reconstruct(model, pixels, None if levels is None else chosen)
+    names = [Path(name).stem for name in images]
+    if len(names) != len(pixels) or len(set(names)) != len(names):
+        names = [f"{number:05d}" for number in range(len(pixels))]
+    write_images(again, output, names, bits=found.bits)
+    mse = float(unit_square_error(pixels, again, found.bits).mean())
+    height, width = found.shape[1:]
+    content = {
+        "directory": str(output),
+        "images": len(pixels),
+        "levels": list(chosen),
+        "mse_0_to_1": mse,
+        "psnr_db": psnr(mse) if mse > 0 else None,
+        "bits_per_image": recipe.bits_of_levels(model, chosen, height, width),
+    }
+    show(content, as_json)

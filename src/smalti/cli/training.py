@@ -1,0 +1,71 @@
+"""``smalti train``: a model from a config file, into a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from smalti.cli.options import Threads, use_threads
+from smalti.cli.output import AsJson, show
+
+if TYPE_CHECKING:
+    from smalti.training import TrainingOutcome
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="A YAML file; see configs/.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the run.")],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another setting than the file's: training.steps=500."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the latest checkpoint.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Of everything that is trained.")
+    ] = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model; a run that was stopped or killed goes on with --resume.
+
+    Several processes train together when accelerate starts them: accelerate launch -m smalti
+    train ... A run that a signal stopped keeps its checkpoint and ends with status 1.
+
+    Example: smalti train configs/digits.yaml -o runs/digits
+    """
+    import os
+
+    from smalti.recipes.images import AutoencoderConfig, train_run
+    from smalti.training import read_settings
+
+    use_threads(threads)
+    settings = read_settings(AutoencoderConfig, config, changes or ())
+    outcome = train_run(settings if seed is None else settings.with_seed(seed), output, resume)
+    if os.environ.get("RANK", "0") == "0":
+        stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
+        content = {"directory": str(output), "finished": outcome.finished}
+        shown = {"stages": stages} if as_json else _rows(stages)
+        show({**content, **shown}, as_json)
+    if not outcome.finished:
+        raise typer.Exit(1)
+
+
+def _figures(stage: TrainingOutcome) -> dict[str, Any]:
+    return {
+        "finished": stage.finished,
+        "steps": stage.step,
+        "seconds": round(stage.seconds, 2),
+        **stage.evaluation,
+    }
+
+
+def _rows(stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        f"{name}, {what.replace('_', ' ')}": f"{value:.4g}" if isinstance(value, float) else value
+        for name, figures in stages.items()
+        for what, value in figures.items()
+    }

@@ -1,0 +1,123 @@
+"""Encoding and decoding as a user types it: what one process writes, another one reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import Result
+from typer.testing import CliRunner
+
+from smalti.cli.main import app
+from smalti.errors import SmaltiError
+
+pytest.importorskip("constriction")
+Image = pytest.importorskip("PIL.Image")
+
+ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "smalti", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=ALONE)
+
+
+def here(*arguments: str | Path) -> Result:
+    """The command in this process, which is quicker."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of images of 3 x 8 x 8 with weights as they start."""
+    from smalti.autoencoders import build_autoencoder
+    from smalti.priors import LevelsPrior
+    from smalti.recipes.images import AutoencoderConfig, Run, save_run
+    from smalti.training import as_settings
+
+    torch.manual_seed(0)
+    quantizer = {"quantizer": "vector", "codebook_size": 8}
+    spec = {
+        **{"autoencoder": "convolutional", "likelihood": "logistic_mixture", "dim": 4},
+        **{"quantizer": quantizer, "width": 8, "hidden": 4, "depth": 1},
+    }
+    autoencoder = build_autoencoder(spec)
+    levels = list(zip(autoencoder.grids(8, 8), autoencoder.code_sizes, strict=True))
+    names = ("uniform", "unigram")
+    config = as_settings(
+        AutoencoderConfig,
+        {
+            **{"kind": "autoencoder", "data": {"source": "pictures"}, "model": spec},
+            "training": {"steps": 1, "batch_size": 1},
+        },
+    )
+    made = {name: LevelsPrior.over(levels, name) for name in names}
+    place = tmp_path_factory.mktemp("runs")
+    save_run(Run(config, autoencoder, made, (8, 8), "none"), place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three PNG files, written by Pillow alone."""
+    folder = tmp_path_factory.mktemp("pictures")
+    chance = np.random.default_rng(0)
+    paths = [folder / f"{name}.png" for name in "abc"]
+    for path in paths:
+        Image.fromarray(chance.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(path)
+    return paths
+
+
+def test_lossless_pictures_come_back(model: Path, pictures: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "all.smt"
+    done = run("encode", model, *pictures, "-o", file, "--lossless", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["bytes"] == file.stat().st_size
+    assert (told["images"], told["prior"], told["lossless"]) == (3, "unigram", True)
+    done = run("decode", file, "--model", model, "-o", tmp_path / "again", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["images"] == 3
+    again = sorted((tmp_path / "again").iterdir())
+    assert [path.name for path in again] == ["00000.png", "00001.png", "00002.png"]
+    for before, after in zip(pictures, again, strict=True):
+        assert np.array_equal(np.asarray(Image.open(before)), np.asarray(Image.open(after)))
+
+
+def test_the_prior_that_wrote_a_file_is_found(
+    model: Path, pictures: list[Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "one.smt"
+    done = here("encode", model, pictures[0], "-o", file, "--prior", "uniform", "--size", "8")
+    assert done.exit_code == 0, done.output
+    assert "resized to 8 x 8" in done.stderr
+    done = here("decode", file, "--model", model / "model", "-o", tmp_path / "again")
+    assert done.exit_code == 0, done.output
+    assert Image.open(tmp_path / "again" / "00000.png").size == (8, 8)
+
+
+def test_what_can_not_be_done_is_said_and_leaves_nothing(
+    model: Path, pictures: list[Path], tmp_path: Path
+) -> None:
+    file, again = tmp_path / "a.smt", tmp_path / "again"
+    foreign = tmp_path / "foreign.smt"
+    foreign.write_bytes(b"not ours")
+    for arguments, word in (
+        (("encode", model, pictures[0], "-o", foreign), "no .smt file"),
+        (("encode", model, pictures[0], "-o", file, "--prior", "best"), "no prior 'best'"),
+        (("encode", model, pictures[0], "-o", file, "--size", "16"), "the prior knows"),
+        (("encode", tmp_path / "nothing", pictures[0], "-o", file), "nothing"),
+        (("decode", foreign, "--model", model, "-o", again), "no .smt file"),
+        (("decode", file, "--model", model, "-o", again), "can't read"),
+    ):
+        done = here(*arguments)
+        assert isinstance(done.exception, SmaltiError), done
+        assert word in str(done.exception)
+        assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == [foreign]

@@ -1,0 +1,58 @@
+"""Configs: what is wrong with them is said in one line that names the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smalti.errors import ConfigError
+from smalti.recipes.images import AutoencoderConfig, PriorSettings
+from smalti.training import as_settings, read_settings
+
+CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_a_ready_config_is_valid_and_opens_with_its_command(path: Path) -> None:
+    read_settings(AutoencoderConfig, path)
+    comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
+    assert any(f"smalti train configs/{path.name} -o runs/{path.stem}" in line for line in comments)
+
+
+def test_there_are_ready_configs() -> None:
+    names = {path.stem for path in CONFIGS}
+    cifar = {f"{kind}-cifar10" for kind in ("dqae", "depthwise", "vq", "soft-em")}
+    assert names >= {"digits", *cifar}
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "right"),
+    [
+        ((), "trainig", "training"),
+        (("data",), "valid_sare", "data.valid_share"),
+        (("training",), "batchsize", "training.batch_size"),
+        (("prior",), "lables", "prior.labels"),
+        (("prior", "training"), "step", "prior.training.steps"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest_known_one(
+    small_config: dict[str, Any], place: tuple[str, ...], wrong: str, right: str
+) -> None:
+    def changed(content: Any, keys: tuple[str, ...]) -> Any:
+        if not keys:
+            return {**content, wrong: 1}
+        return {**content, keys[0]: changed(content[keys[0]], keys[1:])}
+
+    with pytest.raises(ConfigError, match=f"did you mean {right}\\?"):
+        as_settings(AutoencoderConfig, changed(small_config, place))
+
+
+def test_a_seed_goes_to_every_stage(small_config: dict[str, Any]) -> None:
+    config = as_settings(AutoencoderConfig, small_config).with_seed(7)
+    assert config.training.seed == 7
+    assert isinstance(config.prior, PriorSettings)
+    assert config.prior.training.seed == 7
+    two = as_settings(AutoencoderConfig, {**small_config, "prior": [small_config["prior"]] * 2})
+    assert [prior.training.seed for prior in two.with_seed(3).prior or ()] == [3, 3]
