@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Decoded images are cached where no user's cache is touched.
+os.environ["SMALTI_CACHE"] = tempfile.mkdtemp(prefix="smalti-test-cache-")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores: with a thread each they do not wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

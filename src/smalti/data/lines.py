@@ -18,7 +18,7 @@ GZIP = b"\x1f\x8b"
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number and content of each line, without its end; the first number is 1."""
-    with _opened(path) as file:
+    with opened(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
@@ -46,7 +46,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     """A file's bytes, unpacked where they are gzipped, whatever its name says."""
     require(not path.is_dir(), f"{path} is a directory; name the files in it", DataError)
     require(path.is_file(), f"there is no file {path}", DataError)
