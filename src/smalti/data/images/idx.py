@@ -11,7 +11,7 @@ import numpy as np
 from smalti.data.images.arrays import Array, as_labels, as_pixels
 from smalti.data.images.collection import Images
 from smalti.data.images.parts import part_of, require_whole
-from smalti.data.lines import opened as opened
+from smalti.data.lines import opened
 from smalti.errors import DataError, require
 
 # The third byte of a file tells the type of its numbers.
