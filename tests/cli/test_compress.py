@@ -37,6 +37,14 @@ class Done(NamedTuple):
     err: str
 
 
+@pytest.fixture(autouse=True)
+def interrupts_are_heeded() -> Iterator[None]:
+    """A test run in the background of a shell starts with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
