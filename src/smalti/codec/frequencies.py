@@ -14,7 +14,7 @@ from smalti.errors import ConfigError, DataError, require
 PRECISION = 24
 TOTAL = 1 << PRECISION
 # So that the likeliest symbol can always give or take what rounding leaves.
-MOST_SYMBOLS = 1 << 20
+MOST_SYMBOLS = 1 << 18
 # How far probabilities may be from adding up to 1, rounding aside.
 TOLERANCE = 1e-6
 
@@ -43,9 +43,10 @@ def frequencies(probabilities: np.ndarray) -> np.ndarray:
     shares = np.floor(probabilities.astype(np.float64, copy=False) * float(free))
     # Whole numbers below 2^53: the sum is exact in any order.
     left = free - shares.sum(axis=1)
+    slack = TOLERANCE * free
     # Comparisons with NaN are false.
     require(
-        bool((shares >= 0).all()) and bool((np.abs(left) <= symbols + TOLERANCE * free).all()),
+        bool((shares >= 0).all()) and bool(((left >= -slack) & (left <= symbols + slack)).all()),
         "expected probabilities of at least 0 that add up to 1, got others: the model's numbers "
         "are not finite, or too large",
         DataError,
