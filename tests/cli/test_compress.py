@@ -559,12 +559,39 @@ def test_a_file_that_can_not_be_written_is_found_before_the_work(
 def test_a_full_disk_leaves_no_half_frontier(
     most: int, command: Callable[..., Done], encoder: Path, short_file: Path
 ) -> None:
-    Path("frontier.json").write_text("{}")
+    older = '{"trials": []}'
+    Path("frontier.json").write_text(older)
     with small_disk(most):
         done = command("tune", "table", encoder, "--text", short_file, "--size", "20%")
     assert done.status == 2
     assert "can't write" in done.err
-    assert Path("frontier.json").read_text() == "{}"
+    assert Path("frontier.json").read_text() == older
+
+
+@pytest.mark.parametrize("content", ["my only copy", "{}", "[1]"])
+def test_tuning_replaces_no_file_but_a_frontier(
+    content: str, command: Callable[..., Done], encoder: Path, short_file: Path
+) -> None:
+    Path("mine.txt").write_text(content)
+    arguments = ("tune", "table", encoder, "--text", short_file, "--size", "20%")
+    done = command(*arguments, "-o", "mine.txt")
+    assert (done.status, Path("mine.txt").read_text()) == (2, content)
+    assert "mine.txt holds something else" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("101 2023 2003 102 7\n" * 40, "token ids"), ("\u4e00\u4e8c \u4e09\n" * 40, "unknown to")],
+)
+def test_a_text_that_says_nothing_about_the_rows_is_refused(
+    text: str, words: str, command: Callable[..., Done], encoder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "strange.txt"
+    file.write_text(text, encoding="utf-8")
+    done = command("compress", encoder, "--text", file, "--size", "20%", "-o", "deep/small")
+    assert done.status == 2
+    assert words in done.err
+    assert not Path("deep").exists()
 
 
 def test_a_size_that_nothing_fits_leaves_no_journal(

@@ -186,6 +186,18 @@ def test_an_export_keeps_tokenizer_and_replaces_only_its_own(
         smalti.export_model(dense, tmp_path / "twice")
 
 
+def test_an_export_never_removes_what_it_is_made_of(
+    model: Any, tokenizer: Any, tmp_path: Path
+) -> None:
+    small = smalti.save_model(model, tokenizer, tmp_path / "all" / "small")
+    before = names(small)
+    with pytest.raises(ArtifactError, match="would remove"):
+        smalti.export_model(small, tmp_path / "all", overwrite=True)
+    with pytest.raises(ArtifactError, match="lies inside"):
+        smalti.export_model(small, small / "child")
+    assert names(small) == before
+
+
 @pytest.fixture
 def sentence_directory(make_model: Make, tokenizer: Any, tmp_path: Path) -> Path:
     """A directory of sentence-transformers with a tiny encoder."""

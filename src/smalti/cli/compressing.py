@@ -76,6 +76,9 @@ def compress(
     """
     from smalti.artifacts import as_path
     from smalti.data import read_labelled
+    from smalti.hub.library import transformers_library
+
+    transformers_library()
     from smalti.hub import compressing
     from smalti.hub.choosing.budget import rows_or_share
     from smalti.hub.saving import check_free

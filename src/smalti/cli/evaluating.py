@@ -87,6 +87,9 @@ def evaluate(
     import torch
 
     from smalti.data import open_texts, read_labelled, read_texts
+    from smalti.hub.library import transformers_library
+
+    transformers_library()
     from smalti.hub import evaluating
 
     use_threads(threads)

@@ -60,8 +60,19 @@ def show_plan(plan: Mapping[str, Any], as_json: bool) -> None:
     show({**shown, "stands_at": places, "would_try": "\n".join(tables)}, as_json)
 
 
-def check_file(path: Path) -> None:
-    """Refuse a file that :func:`write_file` could not write."""
+def check_file(path: Path, holds: str | None = None) -> None:
+    """Refuse a file that :func:`write_file` could not write, or that is not ours to replace.
+
+    Args:
+        path: The file to write.
+        holds: A key of the JSON file that may be replaced; None lets any file be replaced.
+    """
+    if holds is not None and path.is_file():
+        try:
+            ours = holds in json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, TypeError):
+            ours = False
+        require(ours, f"{path} holds something else: choose another file", ArtifactError)
     require(
         not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK),
         f"can't write the file {path}: name one in a directory that can be written to",

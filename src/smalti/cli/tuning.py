@@ -60,6 +60,9 @@ def table(
     Example: smalti tune table all-MiniLM-L6-v2 --text corpus.txt --max-drop 0.5%
     """
     from smalti.data import read_labelled
+    from smalti.hub.library import transformers_library
+
+    transformers_library()
     from smalti.hub import compressing, tuning
 
     use_threads(threads)
@@ -76,7 +79,7 @@ def table(
         show_plan(plan, as_json)
         return
     # Minutes of work must not end at a file that can't be written.
-    check_file(output)
+    check_file(output, holds="trials")
     examples = None if labelled is None else read_labelled(labelled)
     journal = output.with_name(f".{output.name}.journal")
     found = tuning.tune_table(model, **inputs, labelled=examples, journal=journal)

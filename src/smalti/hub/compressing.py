@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from smalti.data import Labelled, TokenCounts
 from smalti.embeddings import CompressedEmbedding, Compressor
 from smalti.errors import require
 from smalti.hub.card import model_card
-from smalti.hub.choosing.calibrating import calibrate
-from smalti.hub.choosing.candidates import Table
 from smalti.hub.choosing.judging import Judge
 from smalti.hub.choosing.searching import LADDER, Search, Trial, describe
-from smalti.hub.choosing.sensitivity import output_metric
 from smalti.hub.choosing.survey import Survey, survey, text_files
-from smalti.hub.choosing.targets import Target, target_of
 from smalti.hub.choosing.wish import Wish, as_wish, check_wish, named_compressor, searched
 from smalti.hub.groups import find_group
-from smalti.hub.kinds import kind_of
 from smalti.hub.library import Model
-from smalti.hub.opening import Opened, open_model
+from smalti.hub.opening import Opened
+from smalti.hub.preparing import TAUGHT, measure_of, opened_model, table_of, teacher_of
 from smalti.hub.replacing import replace_table
 from smalti.hub.saving import save_model
-
-# Kinds of models whose codewords learn from outputs; with others it would take too long.
-TAUGHT = ("encoder", "classifier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,52 +200,6 @@ def plan(
     }
 
 
-def opened_model(model: str | Path | Model, tokenizer: Any = None) -> Opened:
-    """A model by name, or a copy of a loaded one, that has a table to compress."""
-    if isinstance(model, (str, Path)):
-        opened = open_model(model)
-    else:
-        place = getattr(model.config, "name_or_path", "") or ""
-        path = Path(place) if place and Path(place).exists() else None
-        kind = kind_of([type(model).__name__])
-        opened = Opened(copy.deepcopy(model).eval(), tokenizer, kind, path, place)
-    other = getattr(opened.model.config, "quantization_config", None)
-    require(
-        other is None,
-        f"{opened.name or type(opened.model).__name__} is compressed or quantized already; "
-        "take its original, or what smalti export makes of it",
-    )
-    return opened
-
-
-def measure_of(
-    opened: Opened, known: Survey, seed: int, progress: bool | None
-) -> Callable[[], Tensor]:
-    """Finds out what errors of rows cost the model, once."""
-    texts = known.teaching or known.judging
-    return functools.cache(lambda: output_metric(opened, texts, seed=seed, progress=progress))
-
-
-def table_of(
-    opened: Opened,
-    known: Survey,
-    *,
-    choosing: bool,
-    measure: Callable[[], Tensor] | None = None,
-) -> Table:
-    """The model's table with the use of its rows, and what their errors cost."""
-    tokenizer = opened.tokenizer
-    group = find_group(opened.model)
-    special = tuple(sorted(i for i in set(tokenizer.all_special_ids) if 0 <= i < group.rows))
-    return Table(
-        group.weight.detach().float().clone(),
-        known.choosing if choosing else known.counts.counts.double(),
-        special,
-        tokenizer.unk_token_id,
-        measure,
-    )
-
-
 def made_table(
     opened: Opened,
     known: Survey,
@@ -300,19 +243,3 @@ def _warnings(wish: Wish, opened: Opened, trial: Trial) -> list[str]:
     if wish.teach and opened.kind not in TAUGHT:
         said.append(f"codewords of a {opened.kind} model do not learn from its outputs")
     return said
-
-
-def teacher_of(
-    opened: Opened, known: Survey, seed: int, progress: bool | None
-) -> Callable[[CompressedEmbedding], CompressedEmbedding] | None:
-    """What lets a table learn from the model's outputs; None where that would take too long."""
-    if not known.teaching or opened.kind not in TAUGHT:
-        return None
-    targets: list[Target] = []
-
-    def teach(table: CompressedEmbedding) -> CompressedEmbedding:
-        if not targets:
-            targets.append(target_of(opened, known.teaching))
-        return calibrate(opened, table, targets[0], seed=seed, progress=progress)
-
-    return teach

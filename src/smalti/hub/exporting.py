@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from smalti.artifacts import as_path, draft_of
 from smalti.errors import ArtifactError, require
 from smalti.hub.card import DENSE
@@ -44,6 +46,17 @@ def export_model(
         f"{origin} can't be exported onto itself; choose another directory",
         ArtifactError,
     )
+    require(
+        not place.is_relative_to(origin),
+        f"{place} lies inside {origin}, which it is made of; choose another directory",
+        ArtifactError,
+    )
+    lost = [path for path in (origin, Path.cwd()) if path.is_relative_to(place)]
+    require(
+        not lost,
+        f"writing {place} would remove {', '.join(map(str, lost))}: choose another place",
+        ArtifactError,
+    )
     model = load_model(origin, **settings).dequantize()
     weights = {file.name for file in weight_files(origin)}
     with draft_of(place, lambda there: overwrite or is_ours(there)) as draft, quiet():
@@ -53,7 +66,11 @@ def export_model(
                 shutil.copytree(path, draft / path.name)
             elif path.name not in WRITTEN | weights:
                 shutil.copy(path, draft)
-        model.save_pretrained(draft, max_shard_size=max_shard_size)
+        try:
+            model.save_pretrained(draft, max_shard_size=max_shard_size)
+        except SafetensorError as error:
+            # How safetensors says that the disk is full.
+            raise ArtifactError(f"can't write {place}: {error}") from error
         title = f"{type(model).__name__}, exported"
         (draft / "README.md").write_text(DENSE.format(title=title), encoding="utf-8")
         seal_files(draft, {"exported": True})

@@ -30,7 +30,8 @@ def table_bytes(model: Model) -> dict[str, int]:
     owner = input_embedding(model)
     if isinstance(owner, TableEmbedding):
         return owner.table.size().as_dict()
-    return {"total": 0 if owner is None else _bytes([owner.weight])}
+    weight = getattr(owner, "weight", None)
+    return {"total": 0 if weight is None else _bytes([weight])}
 
 
 def _bytes(tensors: list[Tensor]) -> int:

@@ -118,13 +118,19 @@ def _origin(source: str | Path | None) -> Path | None:
 def _copy_companions(origin: Path, draft: Path) -> None:
     """Copy the licence, and what sentence-transformers needs besides the transformer."""
     for licence in origin.glob("LICENSE*"):
-        shutil.copy(licence, draft)
+        if licence.is_file():
+            shutil.copy(licence, draft)
     if not (origin / "modules.json").is_file():
         return
     inner = transformer_inside(origin)
     modules = json.loads((origin / "modules.json").read_text(encoding="utf-8"))
     for module in modules:
         path = origin / module["path"]
+        require(
+            path.resolve().is_relative_to(origin.resolve()),
+            f"modules.json of {origin} names {module['path']!r}, which lies outside of it",
+            ArtifactError,
+        )
         if path.resolve() == inner.resolve():
             module["path"] = ""  # the transformer moves to the top, where every loader looks
         elif path.is_dir():

@@ -14,9 +14,9 @@ from smalti.hub.choosing.judging import Judge
 from smalti.hub.choosing.searching import Search, Trial
 from smalti.hub.choosing.survey import survey, text_files
 from smalti.hub.choosing.wish import as_wish, searched
-from smalti.hub.compressing import measure_of, opened_model, table_of, teacher_of
 from smalti.hub.groups import find_group
 from smalti.hub.library import Model
+from smalti.hub.preparing import measure_of, opened_model, table_of, teacher_of
 
 # Sizes of the frontier, in percent of float32, where none is asked for.
 SIZES = (2.5, 4.0, 7.0, 12.0, 20.0)

@@ -63,7 +63,7 @@ class Unigram(Independent):
         A stream is read once, a batch at a time; a bad batch leaves the old counts.
         """
         counts = torch.zeros_like(self.counts)
-        flat = counts.view(-1)
+        flat = counts.reshape(-1)
         width = counts.shape[-1]
         begin = torch.tensor(self.level.offsets, device=counts.device)
         cells = torch.arange(0, counts.numel(), width, device=counts.device)
@@ -71,7 +71,7 @@ class Unigram(Independent):
         seen = 0
         for batch in as_stream(batches):
             codes = checked_grid(batch, self.level).to(counts.device)
-            flat += torch.bincount((codes + begin).view(-1), minlength=len(flat))
+            flat += torch.bincount((codes + begin).reshape(-1), minlength=len(flat))
             seen += len(codes)
         require(seen > 0, "expected grids of codes to count, got none", DataError)
         self.counts.copy_(counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from smalti.data.labelled import Labelled
 from smalti.embeddings import CompressedEmbedding
+from smalti.errors import DataError, require
 from smalti.hub.batching import batches, limit_of
 from smalti.hub.choosing.targets import mean_cosine, target_of
 from smalti.hub.classification import classification
@@ -57,6 +59,12 @@ class Judge:
     ) -> None:
         self.opened = opened
         self.target = target_of(opened, texts)
+        require(
+            math.isfinite(mean_cosine(self.target, opened.model)),
+            "the model's outputs are not finite numbers, so that tables can't be judged: its "
+            "weights are damaged",
+            DataError,
+        )
         self._labelled = labelled
         self._original = self._score() if labelled is not None else None
 

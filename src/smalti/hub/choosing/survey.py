@@ -29,6 +29,8 @@ JUDGING = 512
 TEACHING = 8192
 # With fewer texts than this there is nothing to hold out.
 FEW = 1024
+# A text with more numbers, or more unknown tokens, than this share is no text for this model.
+MOST_NUMBERS, MOST_UNKNOWN = 0.9, 0.5
 # Length, in tokens, of texts that are made up where there are none.
 MADE_UP_LENGTH = 16
 
@@ -107,6 +109,7 @@ def survey(
     times = Counter(sample.texts)
     texts = list(times)
     require(len(texts) > 0, f"{', '.join(sources)} hold no text", DataError)
+    _require_words(texts, counted, tokenizer)
     found = given or counted
     if len(texts) < FEW:
         notes.append(f"only {len(texts)} texts: tables are judged on texts they were fitted to")
@@ -118,6 +121,31 @@ def survey(
         held_out = count_tokens(copies, tokenizer, rows, progress=False)
         choosing = (found.counts - held_out.counts).clamp(min=0)
     return Survey(found, choosing.double(), judging, teaching, tuple(notes))
+
+
+def _require_words(texts: list[str], counted: TokenCounts, tokenizer: Any) -> None:
+    """Refuse texts that say nothing about the use of rows."""
+    words = [word for text in texts for word in text.split()]
+    numbers = sum(word.isdigit() for word in words)
+    require(
+        numbers <= MOST_NUMBERS * len(words),
+        f"{numbers} of {len(words)} words of the text are numbers: it seems to hold token ids; "
+        "give the text itself",
+        DataError,
+    )
+    unknown = tokenizer.unk_token_id
+    if unknown is None or unknown >= len(counted.counts):
+        return
+    # The tokens around a text are always known.
+    around = [i for i in tokenizer.all_special_ids if i != unknown and i < len(counted.counts)]
+    strange = int(counted.counts[unknown])
+    every = int(counted.counts.sum() - counted.counts[around].sum())
+    require(
+        strange <= MOST_UNKNOWN * every,
+        f"{strange} of {every} tokens of the text are unknown to the model's tokenizer: give "
+        "text in a language that it knows",
+        DataError,
+    )
 
 
 def _given(
