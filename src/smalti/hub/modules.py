@@ -30,7 +30,7 @@ class StandIn(nn.Module):
 
     @property
     def owner(self) -> TableEmbedding:
-        """The module that holds the table."""
+        """The module that holds the table; every kind of place says which."""
         raise NotImplementedError
 
     @property

@@ -24,7 +24,8 @@ FORMAT_VERSION = 1
 # The tie group of the input embedding; the only one so far.
 INPUT = "input"
 
-# Through import_module: type checkers need not read all of transformers.
+# Through import_module: type checkers need not read all of transformers, and so they don't
+# know the two base classes below, hence their silenced checks.
 _auto = import_module("transformers.quantizers.auto")
 _base = import_module("transformers.quantizers.base")
 _configs = import_module("transformers.utils.quantization_config")
