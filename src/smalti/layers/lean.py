@@ -5,8 +5,8 @@ module does on each call would count: here weights are laid out once, nothing is
 sums and GELUs are parts of the products.
 
 What a row becomes does not depend on the rows beside it, nor on padding, to the last bit: dense
-layers see to it themselves, and attention does if the number of its keys is always rounded up
-alike, to whole vectors of a processor. So rounding to bfloat16 is safe here, where a
+layers see to it themselves, and attention does if its numbers of queries and keys are always
+rounded up alike, to whole vectors of a processor. So rounding to bfloat16 is safe here, where a
 difference in the last bit of float32 could otherwise tip it.
 """
 
@@ -70,8 +70,8 @@ class Lean:
         """All positions at once, ``(batch, length, dim)``; masks as for ``Transformer``."""
         bias = hiding_keys(x.shape[1], mask, x.device)
         if self.causal:
-            hidden = later(x.shape[1], bias.shape[3], x.device)
-            bias = bias.expand(-1, -1, x.shape[1], -1).masked_fill(hidden, HIDDEN)
+            keys = bias.shape[3]
+            bias = bias.masked_fill(later(keys, keys, x.device), HIDDEN)
         read: Context = []
         context_bias = None
         if context is not None:
@@ -81,7 +81,7 @@ class Lean:
         for number, layer in enumerate(self.layers):
             rows = layer.whole(rows, shape, bias)
             if read:
-                rows = layer.crossed(rows, *read[number], context_bias)
+                rows = layer.crossed(rows, *read[number], context_bias, rounded=True)
             rows = layer.dense(rows)
         return layer_norm(rows, *self.norm).view(shape)
 
@@ -115,8 +115,8 @@ class _Layer:
         batch, length, _ = shape
         made = self.inward(layer_norm(x, *self.norm))
         parts = made.view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        key, value = _rounded_up(parts[1:]).unbind()
-        seen = scaled_dot_product_attention(parts[0], key, value, bias)
+        query, key, value = _rounded_up(parts).unbind()
+        seen = scaled_dot_product_attention(query, key, value, bias)[:, :, :length]
         return self.outward.added(seen.transpose(1, 2).reshape(x.shape), x)
 
     def next(self, x: Tensor, cache: KeyValues, number: int) -> Tensor:
@@ -125,11 +125,23 @@ class _Layer:
         seen = scaled_dot_product_attention(parts[:, 0].unsqueeze(2), keys, values)
         return self.outward.added(seen.reshape(x.shape), x)
 
-    def crossed(self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+    def crossed(
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor | None,
+        *,
+        rounded: bool = False,
+    ) -> Tensor:
         # Rows that share a context are looked up as if they were its positions.
         asked = self.cross_queries(layer_norm(x, *self.cross_norm))
         asked = asked.view(keys.shape[0], -1, self.heads, keys.shape[3]).transpose(1, 2)
-        seen = scaled_dot_product_attention(asked, keys, values, bias)
+        if rounded:
+            length, asked = asked.shape[2], _rounded_up(asked)
+            seen = scaled_dot_product_attention(asked, keys, values, bias)[:, :, :length]
+        else:
+            seen = scaled_dot_product_attention(asked, keys, values, bias)
         return self.cross_outward.added(seen.transpose(1, 2).reshape(x.shape), x)
 
     def dense(self, x: Tensor) -> Tensor:
@@ -155,7 +167,7 @@ def hiding_keys(length: int, mask: Tensor | None, device: torch.device) -> Tenso
 
 
 def _rounded_up(x: Tensor) -> Tensor:
-    """Keys and values ``(..., keys, width)``, more of them."""
+    """Queries, keys or values ``(..., length, width)``, more of them."""
     missing = -x.shape[-2] % KEYS
     return pad(x, (0, 0, 0, missing)) if missing else x
 

@@ -11,23 +11,23 @@ Made = TypeVar("Made")
 
 
 class Remade(Generic[Made]):
-    """What was made of a module last, under a name; copies of the module begin without it."""
+    """What was made of modules last, under a name; copies of a module begin without it."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[Any, Made]] = {}
         self._owned: list[Mapping[str, Tensor | None]] = []
 
-    def get(self, name: Hashable, module: nn.Module, make: Callable[[], Made]) -> Made:
+    def get(self, name: Hashable, make: Callable[[], Made], *modules: nn.Module) -> Made:
         """What is kept under ``name``, or if it is not there or is out of date, what is made now.
 
         Args:
-            name: One of several things made of the same module.
-            module: Whose tensors it is made of, always the same.
+            name: One of several things made of the same modules.
             make: Makes it.
+            modules: Whose tensors it is made of, always the same.
         """
         if not self._owned:
-            # To walk through the module itself would take longer than what is saved.
-            parts = list(module.modules())
+            # To walk through modules themselves would take longer than what is saved.
+            parts = [part for module in modules for part in module.modules()]
             owned = [owner for part in parts for owner in (part._parameters, part._buffers)]
             self._owned = [owner for owner in owned if owner]
         state = [

@@ -112,7 +112,7 @@ class Transformer(nn.Module):
         Args:
             half: Whether dense layers round to bfloat16 where the processor is quicker with it.
         """
-        return self._lean.get(half, self, lambda: Lean(self.layers(), self.norm, half))
+        return self._lean.get(half, lambda: Lean(self.layers(), self.norm, half), self)
 
     def layers(self) -> list[Block]:
         """The blocks in order."""

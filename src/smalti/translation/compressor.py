@@ -85,7 +85,7 @@ class Decompressor(nn.Module):
 
     def lean(self, latents: Tensor, mask: Tensor | None, *, half: bool) -> Tensor:
         """``forward`` for inference, rounded to bfloat16 on request."""
-        layers = self._lean.get(half, self, lambda: self._packed(half))
+        layers = self._lean.get(half, lambda: self._packed(half), self)
         batch, length, width = latents.shape
         x = layers[0](latents.reshape(-1, width)).view(batch, length, -1)
         real = None if mask is None else mask[:, :, None]

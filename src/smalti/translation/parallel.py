@@ -102,7 +102,7 @@ class Parallel(Translator):
         )
         x, mask = self._copied(source, encoded, lengths)
         hidden = self.writer(x, mask, encoded)
-        smoothed, plain = self.words.loss(hidden[real], target[real], self.label_smoothing)
+        smoothed, plain = self.words.loss(hidden[mask], target[real], self.label_smoothing)
         tokens = real.sum()
         return smoothed / tokens + length_nats, {
             "token_nats": plain / tokens,

@@ -123,7 +123,7 @@ class WordTables(nn.Module):
     def lean_logits(self) -> PackedLinear:
         """``logits`` for inference, of rows ``(n, dim)``; made anew when weights have changed."""
         table = self.table("output")
-        return self._lean.get("logits", table, lambda: PackedLinear(self.dense("output")))
+        return self._lean.get("logits", lambda: PackedLinear(self.dense("output")), table)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Products of vectors ``(..., dim)`` with all rows of the output's table."""
