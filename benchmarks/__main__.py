@@ -19,6 +19,7 @@ from benchmarks import (
     search,
     table_lookup,
     training_step,
+    translation_latency,
     whole_model,
 )
 
@@ -29,6 +30,7 @@ QUESTIONS = {
     "embedding_tables": embedding_tables,
     "table_lookup": table_lookup,
     "whole_model": whole_model,
+    "translation_latency": translation_latency,
 }
 
 
