@@ -68,11 +68,10 @@ def predict(
         codes = predictor.likeliest(noise(logits))
         found.append(codes)
         for row, room in enumerate(predictor.rooms(logits, codes).tolist()):
-            if counts[row] == 0 and (room > 0 or len(found) == most[row]):
+            if counts[row] == 0 and (room > 0 or stride * len(found) >= most[row]):
                 counts[row] = len(found)
-                lengths[row] = stride * (len(found) - 1) + min(
-                    room + spare if room else stride, stride
-                )
+                own = min(room + spare, stride) if room else stride
+                lengths[row] = min(stride * (len(found) - 1) + own, most[row])
     mask = torch.arange(len(found)) < torch.tensor(counts)[:, None]
     return Latents(torch.stack(found, dim=1), mask.to(found[0].device), lengths)
 
