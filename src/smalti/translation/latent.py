@@ -172,8 +172,12 @@ class Latent(Translator):
         start_from(teacher, self.words, self.encoder, [self.writer.layers, self.predictor.layers])
 
     def freeze_codes(self) -> None:
-        """From now on the codes of every sentence stay what they are; all else goes on learning."""
+        """From now on the codes of every sentence stay what they are; all else goes on learning.
+
+        Vectors of target tokens stay too, because codes are made of them.
+        """
         self.bottleneck.freeze()
+        self.words.table("target").requires_grad_(False)
 
     @torch.no_grad()
     def latents_of(self, source: Tensor, target: Tensor) -> Latents:
