@@ -81,6 +81,12 @@ def test_lossless_pictures_come_back(model: Path, pictures: list[Path], tmp_path
     told = json.loads(done.stdout)
     assert told["bytes"] == file.stat().st_size
     assert (told["images"], told["prior"], told["lossless"]) == (3, "unigram", True)
+    predicted = told["predicted_code_bits"] + told["predicted_pixel_bits"]
+    assert told["predicted_bits"] == pytest.approx(predicted)
+    over = 100 * (8 * file.stat().st_size / predicted - 1)
+    assert told["over_prediction_percent"] == pytest.approx(over)
+    # Noise: nothing is smaller than the pixels themselves, 192 bytes an image.
+    assert min(told["png_bytes"], told["webp_bytes"]) > 3 * 192
     done = run("decode", file, "--model", model, "-o", tmp_path / "again", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["images"] == 3
@@ -100,6 +106,31 @@ def test_the_prior_that_wrote_a_file_is_found(
     done = here("decode", file, "--model", model / "model", "-o", tmp_path / "again")
     assert done.exit_code == 0, done.output
     assert Image.open(tmp_path / "again" / "00000.png").size == (8, 8)
+
+
+def test_people_see_sizes_side_by_side(model: Path, pictures: list[Path], tmp_path: Path) -> None:
+    done = here("encode", model, *pictures, "-o", tmp_path / "a.smt", "--lossless")
+    for word in ("PNG bytes", "WebP bytes", "bits/dim", "(distortion)", "over prediction"):
+        assert word in done.stdout
+    arguments = ("encode", model, *pictures, "-o", tmp_path / "a.smt", "--lossless")
+    assert "PNG" not in here(*arguments, "--no-compare").stdout
+
+
+def test_of_a_file_with_loss_the_loss_is_told(
+    model: Path, pictures: list[Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "a.smt"
+    told = json.loads(here("encode", model, *pictures, "-o", file, "--json").stdout)
+    assert told["bits_per_pixel"] == pytest.approx(8 * file.stat().st_size / (3 * 64))
+    assert here("decode", file, "--model", model, "-o", tmp_path / "again").exit_code == 0
+    errors = [
+        (np.asarray(Image.open(path)) / 255.0 - np.asarray(Image.open(before)) / 255.0) ** 2
+        for before, path in zip(pictures, sorted((tmp_path / "again").iterdir()), strict=True)
+    ]
+    assert told["mse_0_to_1"] == pytest.approx(np.mean(errors))
+    assert told["psnr_db"] == pytest.approx(-10 * np.log10(np.mean(errors)))
+    assert "png_bytes" not in told
+    assert "PSNR" in here("encode", model, *pictures, "-o", file).stdout
 
 
 def test_what_can_not_be_done_is_said_and_leaves_nothing(
