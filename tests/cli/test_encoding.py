@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -31,47 +31,6 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def here(*arguments: str | Path) -> Result:
     """The command in this process, which is quicker."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of images of 3 x 8 x 8 with weights as they start."""
-    from smalti.autoencoders import build_autoencoder
-    from smalti.priors import LevelsPrior
-    from smalti.recipes.images import AutoencoderConfig, Run, save_run
-    from smalti.training import as_settings
-
-    torch.manual_seed(0)
-    quantizer = {"quantizer": "vector", "codebook_size": 8}
-    spec = {
-        **{"autoencoder": "convolutional", "likelihood": "logistic_mixture", "dim": 4},
-        **{"quantizer": quantizer, "width": 8, "hidden": 4, "depth": 1},
-    }
-    autoencoder = build_autoencoder(spec)
-    levels = list(zip(autoencoder.grids(8, 8), autoencoder.code_sizes, strict=True))
-    names = ("uniform", "unigram")
-    config = as_settings(
-        AutoencoderConfig,
-        {
-            **{"kind": "autoencoder", "data": {"source": "pictures"}, "model": spec},
-            "training": {"steps": 1, "batch_size": 1},
-        },
-    )
-    made = {name: LevelsPrior.over(levels, name) for name in names}
-    place = tmp_path_factory.mktemp("runs")
-    save_run(Run(config, autoencoder, made, (8, 8), "none"), place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Three PNG files, written by Pillow alone."""
-    folder = tmp_path_factory.mktemp("pictures")
-    chance = np.random.default_rng(0)
-    paths = [folder / f"{name}.png" for name in "abc"]
-    for path in paths:
-        Image.fromarray(chance.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(path)
-    return paths
 
 
 def test_lossless_pictures_come_back(model: Path, pictures: list[Path], tmp_path: Path) -> None:
@@ -131,6 +90,44 @@ def test_of_a_file_with_loss_the_loss_is_told(
     assert told["psnr_db"] == pytest.approx(-10 * np.log10(np.mean(errors)))
     assert "png_bytes" not in told
     assert "PSNR" in here("encode", model, *pictures, "-o", file).stdout
+
+
+def test_inspecting_a_file_says_what_it_holds_and_which_model_it_needs(
+    model: Path, pictures: list[Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "a.smt"
+    assert here("encode", model, *pictures, "-o", file, "--lossless").exit_code == 0
+    told = json.loads(here("inspect", file, "--json").stdout)
+    assert (told["count"], told["shape"], told["bits"]) == (3, [3, 8, 8], 8)
+    assert (told["mode"], told["prior"]) == ("lossless", ["unigram"])
+    assert len(told["model"]) == 64
+    assert told["bytes"] == file.stat().st_size
+    assert told["bits_per_dim"] == pytest.approx(8 * file.stat().st_size / (3 * 3 * 64))
+    assert "lossless" in here("inspect", file).stdout
+
+
+def test_reconstructions_keep_the_names_of_their_files(
+    model: Path, pictures: list[Path], tmp_path: Path
+) -> None:
+    def made(*images: Path, more: tuple[str, ...] = ()) -> list[str]:
+        place = tmp_path / "made"
+        done = here("reconstruct", model, *images, "-o", place, *more)
+        assert done.exit_code == 0, done.exception
+        names = sorted(path.name for path in place.iterdir())
+        shutil.rmtree(place)
+        return names
+
+    folder = tmp_path / "photos"
+    (folder / "cats").mkdir(parents=True)
+    for name in ("z.png", "b.png", "cats/b.png"):
+        shutil.copy(pictures[0], folder / name)
+    assert made(folder) == ["b.png", "cats-b.png", "z.png"]
+    assert made(folder, more=("--limit", "2")) == ["b.png", "cats-b.png"]
+    Image.open(pictures[0]).save(folder / "z.bmp")
+    # Their endings tell them apart.
+    assert made(folder) == ["b.png", "cats-b.png", "z.bmp.png", "z.png"]
+    assert made(*pictures[:2]) == ["a.png", "b.png"]
+    assert made(folder / "z.png", folder / "z.png") == ["00000.png", "00001.png"]
 
 
 def test_what_can_not_be_done_is_said_and_leaves_nothing(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,14 +81,9 @@ def check_file(path: Path, holds: str | None = None) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise ArtifactError(f"can't write {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    from smalti import artifacts
+
+    artifacts.write_file(path, text.encode())
 
 
 def tell(notes: Iterable[str]) -> None:
