@@ -171,6 +171,7 @@ def _new_priors(settings: Sequence[PriorSettings], levels: Sequence[Level]) -> l
 def _counted_priors(levels: Sequence[Level], codes: Sequence[Tensor]) -> dict[str, LevelsPrior]:
     unigram = LevelsPrior.over(levels, "unigram")
     for prior, grids in zip(unigram.members(), codes, strict=True):
+        # With several processes each has encoded all images, and so counts the same.
         fit: Any = prior
         fit.fit(grids.split(1024))
     return {"uniform": LevelsPrior.over(levels, "uniform"), "unigram": unigram}
