@@ -209,20 +209,26 @@ def test_a_model_that_can_not_be_saved_leaves_the_older_one(
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_one_line_and_status_two(config: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("most", "word"), [(600, "tensorboard"), (5000, "the checkpoint of step 2")]
+)
+def test_a_full_disk_is_one_line_and_status_two(
+    config: Path, tmp_path: Path, most: int, word: str
+) -> None:
     command = [sys.executable, "-m", "smalti", "train", str(config), "-o", str(tmp_path / "run")]
     done = subprocess.run(
-        command,
+        [*command, "--set", "training.tensorboard=true"],
         capture_output=True,
         text=True,
         check=False,
         env=ALONE,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("smalti: can't write the checkpoint of step 2")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("smalti: can't write")
+    assert word in done.stderr
 
 
 @pytest.mark.parametrize(
