@@ -71,11 +71,10 @@ REFERENCE = (
 )
 OURS = "decay: 0.999"
 HARD, SOFT = "quantizer: vector", "quantizer: soft_em, samples: 10, temperature: scaled"
-CODES = "prior.labels=codes"
 
 
 def _em(kind: str, learning: str) -> str:
-    return _quantizer(f"{kind}, codebook_size: 256, {learning}")
+    return _quantizer(f"{kind}, codebook_size: 512, {learning}")
 
 
 STUDIES = {
@@ -85,28 +84,15 @@ STUDIES = {
         ("model.likelihood=square_error", "prior=null"),
         {name: FIVE[name] for name in list(FIVE)[:3]},
     ),
+    # One codebook and its 64 codes an image: what is compared is how they are learned.
     "em": Study(
-        "soft-em-cifar10.yaml",
-        # Half of the latents and of the width, and fewer parameters a pixel, so that an arm
-        # takes minutes.
-        (
-            "model.likelihood={likelihood: logistic_mixture, components: 3}",
-            "model.latents=5",
-            "model.width=64",
-            "model.hidden=32",
-            "model.dim=32",
-            "training.steps=2000",
-            "training.batch_size=32",
-            "training.learning_rate=0.001",
-            "prior.model={prior: autoregressive, dim: 64, depth: 2, heads: 4, dropout: 0.1}",
-            "prior.training.steps=800",
-            "prior.training.learning_rate=0.001",
-        ),
+        "depthwise-cifar10.yaml",
+        ("model.dim=32",),
         {
-            "soft EM": (_em(SOFT, OURS),),
-            "hard EM": (_em(HARD, OURS), CODES),
-            "soft EM, reference start": (_em(SOFT, REFERENCE),),
-            "hard EM, reference start": (_em(HARD, REFERENCE), CODES),
+            "soft EM": (_em(SOFT, OURS), "prior.labels=assignments"),
+            "hard EM": (_em(HARD, OURS),),
+            "soft EM, reference start": (_em(SOFT, REFERENCE), "prior.labels=assignments"),
+            "hard EM, reference start": (_em(HARD, REFERENCE),),
         },
     ),
     "one-codebook": Study(
