@@ -108,6 +108,23 @@ def test_bad_images_are_named_and_nothing_is_written(
     assert list(made.iterdir()) == []
 
 
+def test_training_on_bad_images_is_refused_before_anything_is_written(
+    config: Path, tmp_path: Path
+) -> None:
+    folder, run = tmp_path / "pictures", tmp_path / "run"
+    folder.mkdir()
+    arguments = ("train", config, "-o", run, "--set", f"data.source={folder}")
+    assert "holds no pictures" in refused(here(*arguments))
+    saved(folder / "a.png", 8, 8, 3)
+    saved(folder / "wide.png", 4, 8, 3)
+    assert "one size" in refused(here(*arguments))
+    broken(folder / "wide.png")
+    assert "can't read the picture" in refused(here(*arguments))
+    saved(folder / "wide.png", 8, 8, 3)
+    assert "grey" in refused(here(*arguments, "--set", "data.channels=1"))
+    assert not run.exists()
+
+
 @pytest.mark.parametrize("command", ["encode", "decode", "reconstruct", "sample"])
 def test_a_full_disk_leaves_the_older_output_or_none(
     model: Path, pictures: list[Path], tmp_path: Path, command: str
