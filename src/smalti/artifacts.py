@@ -109,6 +109,18 @@ def draft_of(place: Path, is_replaceable: Callable[[Path], bool]) -> Iterator[Pa
                 parent.rmdir()
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise ArtifactError(f"can't write {path}: {error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def read_manifest(directory: str | Path) -> dict[str, Any]:
     """The checked manifest of an artifact, its files' checksums included."""
     place = as_path(directory)
