@@ -1,0 +1,129 @@
+"""``smalti tune codebook`` as a user types it: each command in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("accelerate")
+pytest.importorskip("yaml")
+pytest.importorskip("sklearn")
+
+SMALL = ("--data", "digits", "--set", "model.width=8", "--set", "model.hidden=4")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "smalti", "tune", "codebook", *arguments]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ENVIRONMENT, **environment},
+    )
+
+
+def untimed(content: dict[str, Any]) -> dict[str, Any]:
+    for arm in content["arms"]:
+        for figures in (arm["mean"], arm["spread"], *arm["seeds"].values()):
+            figures.pop("seconds", None)
+    return content
+
+
+def test_one_table_says_error_rate_and_gap_and_the_choice_over_training(tmp_path: Path) -> None:
+    place = tmp_path / "study"
+    options = ("--capacity", "64", "--widths", "1,4", "--steps", "6", "-o", str(place))
+    done = run(*SMALL, *options)
+    assert done.returncode == 0, done.stderr
+    header = next(line for line in done.stdout.splitlines() if line.startswith("arm"))
+    names = ["MSE", "PSNR", "bits", "bits/dim", "coded", "gap", "relative", "numbers", "seconds"]
+    assert all(name in header.split() for name in names)
+    assert "best fixed pair: " in done.stdout
+    assert "…" not in done.stdout
+    # Finished arms are not trained again, and the same figures come as JSON.
+    again = run(*SMALL, *options, "--resume", "--json")
+    assert "seed 0" not in again.stderr
+    content = json.loads(again.stdout)
+    assert content == json.loads((place / "results.json").read_text())
+    assert [arm["name"] for arm in content["arms"]] == ["16x4", "64x1", "adaptive"]
+    for arm in content["arms"]:
+        assert f"{arm['mean']['mse_0_to_1']:.6f}" in done.stdout
+        assert f"{arm['mean']['rate_bits']:.2f}" in done.stdout
+    shares = content["arms"][-1]["history"]["0"][0]["shares"]
+    assert f"{100 * shares[0]:.1f}" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_killed_study_goes_on_to_the_figures_of_one_that_was_not(tmp_path: Path) -> None:
+    options = (*SMALL, "--pairs", "16x4,64x1", "--steps", "300", "--json")
+    options = (*options, "--set", "training.checkpoint_every=20")
+    whole = json.loads(run(*options, "-o", str(tmp_path / "whole")).stdout)
+    place = tmp_path / "killed"
+    second = place / "64x1" / "seed-0" / "autoencoder" / "checkpoints"
+    with subprocess.Popen(
+        command(*options, "-o", str(place)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+    ) as process:
+        while process.poll() is None and not (second.is_dir() and any(second.iterdir())):
+            time.sleep(0.01)
+        process.kill()
+    assert not (place / "results.json").exists()
+    resumed = run(*options, "-o", str(place), "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "16x4" not in resumed.stderr
+    assert untimed(json.loads(resumed.stdout)) == untimed(whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--capacity", "100", "--widths", "3,5"), "divide the capacity 100"),
+        (("--widths", "1;2"), "--widths such as 1,2,4,8"),
+        (("--pairs", "16x4,64"), "--pairs such as"),
+        (("--pairs", "16x4,64x1", "--capacity", "100"), "--capacity is 100"),
+        (("--pairs", "16x4,64x1", "--widths", "1"), "not both"),
+        (("--capacity", "64", "--seed", "1", "--seeds", "2"), "not both"),
+        (("--capacity", "64", "--set", "training.step=5"), "did you mean training.steps?"),
+        (("--capacity", "64", "--data", "/nowhere"), "/nowhere"),
+        (("--capacity", "64", "/nowhere.yaml"), "/nowhere.yaml"),
+    ],
+)
+def test_what_can_not_be_done_is_one_line_and_leaves_nothing(
+    tmp_path: Path, options: tuple[str, ...], word: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    from smalti.cli.main import run as run_here
+
+    place = tmp_path / "study"
+    named = () if "--data" in options else ("--data", "digits")
+    monkeypatch.setattr(sys, "argv", ["smalti", "tune", "codebook", *named, *options])
+    sys.argv += ["-o", str(place)]
+    with pytest.raises(SystemExit) as ended:
+        run_here()
+    told = capsys.readouterr()
+    assert ended.value.code == 2
+    assert told.out == ""
+    assert word in told.err
+    assert len(told.err.splitlines()) == 1
+    assert not place.exists()
+
+
+def test_without_images_at_hand_digits_are_taken_and_named(tmp_path: Path) -> None:
+    options = ("--capacity", "8", "--widths", "1,2", "--steps", "1", "-o", str(tmp_path / "study"))
+    done = run(*SMALL[2:], *options, SMALTI_DATA=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "no images named, so these are: digits" in done.stderr
+    assert "the digits of scikit-learn" in done.stdout
