@@ -1,4 +1,4 @@
-"""``smalti tune codebook`` as a user types it: each command in a process of its own."""
+"""``smalti tune codebook`` as a user types it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from smalti.cli import main
+
 pytest.importorskip("accelerate")
 pytest.importorskip("yaml")
 pytest.importorskip("sklearn")
@@ -24,14 +26,34 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "smalti", "tune", "codebook", *arguments]
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**ENVIRONMENT, **environment},
+        command(*arguments), capture_output=True, text=True, check=False, env=ENVIRONMENT
     )
+
+
+class Here:
+    """Runs the command in this process.
+
+    Args:
+        monkeypatch: Puts the arguments in place.
+        capsys: Hears what is printed.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def run(self, *arguments: str) -> tuple[object, str, str]:
+        """The status, and what was printed on stdout and stderr."""
+        self.monkeypatch.setattr(sys, "argv", ["smalti", "tune", "codebook", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main.run()
+        return ended.value.code, *self.capsys.readouterr()
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    return Here(monkeypatch, capsys)
 
 
 def untimed(content: dict[str, Any]) -> dict[str, Any]:
@@ -41,32 +63,34 @@ def untimed(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def test_one_table_says_error_rate_and_gap_and_the_choice_over_training(tmp_path: Path) -> None:
+def test_one_table_says_error_rate_and_gap_and_the_choice_over_training(
+    tmp_path: Path, here: Here
+) -> None:
     place = tmp_path / "study"
     options = ("--capacity", "64", "--widths", "1,4", "--steps", "6", "-o", str(place))
-    done = run(*SMALL, *options)
-    assert done.returncode == 0, done.stderr
-    header = next(line for line in done.stdout.splitlines() if line.startswith("arm"))
+    status, printed, told = here.run(*SMALL, *options)
+    assert status == 0, told
+    header = next(line for line in printed.splitlines() if line.startswith("arm"))
     names = ["MSE", "PSNR", "bits", "bits/dim", "coded", "gap", "relative", "numbers", "seconds"]
     assert all(name in header.split() for name in names)
-    assert "best fixed pair: " in done.stdout
-    assert "…" not in done.stdout
+    assert "best fixed pair: " in printed
+    assert "…" not in printed
     # Finished arms are not trained again, and the same figures come as JSON.
-    again = run(*SMALL, *options, "--resume", "--json")
-    assert "seed 0" not in again.stderr
-    content = json.loads(again.stdout)
+    _, again, told = here.run(*SMALL, *options, "--resume", "--json")
+    assert "seed 0" not in told
+    content = json.loads(again)
     assert content == json.loads((place / "results.json").read_text())
     assert [arm["name"] for arm in content["arms"]] == ["16x4", "64x1", "adaptive"]
     for arm in content["arms"]:
-        assert f"{arm['mean']['mse_0_to_1']:.6f}" in done.stdout
-        assert f"{arm['mean']['rate_bits']:.2f}" in done.stdout
+        assert f"{arm['mean']['mse_0_to_1']:.6f}" in printed
+        assert f"{arm['mean']['rate_bits']:.2f}" in printed
     shares = content["arms"][-1]["history"]["0"][0]["shares"]
-    assert f"{100 * shares[0]:.1f}" in done.stdout
+    assert f"{100 * shares[0]:.1f}" in printed
 
 
 @pytest.mark.slow
 def test_a_killed_study_goes_on_to_the_figures_of_one_that_was_not(tmp_path: Path) -> None:
-    options = (*SMALL, "--pairs", "16x4,64x1", "--steps", "300", "--json")
+    options = (*SMALL, "--pairs", "16x4,64x1", "--steps", "100", "--json")
     options = (*options, "--set", "training.checkpoint_every=20")
     whole = json.loads(run(*options, "-o", str(tmp_path / "whole")).stdout)
     place = tmp_path / "killed"
@@ -102,28 +126,25 @@ def test_a_killed_study_goes_on_to_the_figures_of_one_that_was_not(tmp_path: Pat
     ],
 )
 def test_what_can_not_be_done_is_one_line_and_leaves_nothing(
-    tmp_path: Path, options: tuple[str, ...], word: str, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    from smalti.cli.main import run as run_here
-
+    tmp_path: Path, here: Here, options: tuple[str, ...], word: str
+) -> None:
     place = tmp_path / "study"
     named = () if "--data" in options else ("--data", "digits")
-    monkeypatch.setattr(sys, "argv", ["smalti", "tune", "codebook", *named, *options])
-    sys.argv += ["-o", str(place)]
-    with pytest.raises(SystemExit) as ended:
-        run_here()
-    told = capsys.readouterr()
-    assert ended.value.code == 2
-    assert told.out == ""
-    assert word in told.err
-    assert len(told.err.splitlines()) == 1
+    status, printed, told = here.run(*named, *options, "-o", str(place))
+    assert status == 2
+    assert printed == ""
+    assert word in told
+    assert len(told.splitlines()) == 1
     assert not place.exists()
 
 
-def test_without_images_at_hand_digits_are_taken_and_named(tmp_path: Path) -> None:
+def test_without_images_at_hand_digits_are_taken_and_named(
+    tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMALTI_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     options = ("--capacity", "8", "--widths", "1,2", "--steps", "1", "-o", str(tmp_path / "study"))
-    done = run(*SMALL[2:], *options, SMALTI_DATA=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "no images named, so these are: digits" in done.stderr
-    assert "the digits of scikit-learn" in done.stdout
+    status, printed, told = here.run(*SMALL[2:], *options)
+    assert status == 0, told
+    assert "no images named, so these are: digits" in told
+    assert "the digits of scikit-learn" in printed

@@ -203,7 +203,8 @@ def test_watching_writes_the_gap_and_the_quantizers_figures_into_the_journal(
 def test_watching_a_model_without_a_gap_is_refused_before_it_is_trained(
     tmp_path: Path, small_config: dict[str, Any]
 ) -> None:
-    model = {"autoencoder": "convolutional", "quantizer": "semantic_hash", "dim": 8, "halvings": 1}
+    quantizer = {"quantizer": "semantic_hash", "bits": 4}
+    model = {"autoencoder": "convolutional", "quantizer": quantizer, "dim": 8, "halvings": 1}
     with pytest.raises(ConfigError, match="no gap"):
         train_run(config_of(small_config, model=model, prior=None, watch=4), tmp_path / "run")
     assert not (tmp_path / "run").exists()
