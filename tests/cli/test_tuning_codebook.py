@@ -120,6 +120,7 @@ def test_a_killed_study_goes_on_to_the_figures_of_one_that_was_not(tmp_path: Pat
         (("--pairs", "16x4,64x1", "--capacity", "100"), "--capacity is 100"),
         (("--pairs", "16x4,64x1", "--widths", "1"), "not both"),
         (("--capacity", "64", "--seed", "1", "--seeds", "2"), "not both"),
+        (("--capacity", "64", "--seed", "1", "--seed", "1"), "all different, got [1, 1]"),
         (("--capacity", "64", "--set", "training.step=5"), "did you mean training.steps?"),
         (("--capacity", "64", "--data", "/nowhere"), "/nowhere"),
         (("--capacity", "64", "/nowhere.yaml"), "/nowhere.yaml"),
@@ -144,7 +145,8 @@ def test_without_images_at_hand_digits_are_taken_and_named(
     monkeypatch.setenv("SMALTI_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     options = ("--capacity", "8", "--widths", "1,2", "--steps", "1", "-o", str(tmp_path / "study"))
-    status, printed, told = here.run(*SMALL[2:], *options)
+    status, printed, told = here.run(*SMALL[2:], *options, "--set", "model.dim=8")
     assert status == 0, told
+    assert "not used, since the arms bring their own or have none: model.dim" in told
     assert "no images named, so these are: digits" in told
     assert "the digits of scikit-learn" in printed

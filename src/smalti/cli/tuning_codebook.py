@@ -136,13 +136,14 @@ def _settings(
         content = read_settings(AutoencoderConfig, config).model_dump(mode="json")
         if data is not None:
             content["data"]["source"] = data
-        left_out = [key for key in ("quantizer", "dim") if key in content["model"]]
-        left_out = [f"model.{key}" for key in left_out] + ["prior"] * bool(content["prior"])
-        if left_out:
-            tell([f"the arms bring their own: {', '.join(left_out)} of {config} are not used"])
     if steps is not None:
         content["training"] |= {"steps": steps, "epochs": None}
-    return as_settings(AutoencoderConfig, with_changes(content, changes))
+    settings = as_settings(AutoencoderConfig, with_changes(content, changes))
+    unused = [f"model.{key}" for key in ("quantizer", "dim") if key in settings.model]
+    unused += ["prior"] if settings.prior is not None else []
+    if unused:
+        tell([f"not used, since the arms bring their own or have none: {', '.join(unused)}"])
+    return settings
 
 
 def _print(found: Findings, output: Path) -> None:

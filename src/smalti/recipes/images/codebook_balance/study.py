@@ -65,7 +65,10 @@ def tune_codebook(
         The findings; None where a signal stopped a run before its end.
     """
     ordered, place = require_pairs(pairs), as_path(directory)
-    require(len(seeds) > 0 and len(set(seeds)) == len(seeds), f"expected seeds, got {seeds!r}")
+    require(
+        len(seeds) > 0 and len(set(seeds)) == len(seeds),
+        f"expected one or more seeds, all different, got {list(seeds)}",
+    )
     model = config.model
     require(
         model.get("autoencoder") == "convolutional",
