@@ -149,7 +149,7 @@ def _settings(
 def _print(found: Findings, output: Path) -> None:
     judged = found.data
     typer.echo(
-        f"{judged['images']:,} images, {judged['source']}, {judged['part']}; {found.steps} steps, "
+        f"{judged['images']:,} images ({judged['part']}): {judged['source']}; {found.steps} steps, "
         f"seeds {', '.join(map(str, found.seeds))}"
     )
     show([_row(one) for one in found.arms], as_json=False, whole=True)
