@@ -3,6 +3,7 @@
 from smalti.experiments.claims import Claim, Less, Verdict, judge
 from smalti.experiments.results import Result, read_results
 from smalti.experiments.running import missing, run_table
+from smalti.experiments.summary import state, summary
 from smalti.experiments.table import Arm, Metric, Table, known_tables, table_named
 
 __all__ = [
@@ -18,5 +19,7 @@ __all__ = [
     "missing",
     "read_results",
     "run_table",
+    "state",
+    "summary",
     "table_named",
 ]

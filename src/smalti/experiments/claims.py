@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
-OPEN, UNTESTABLE = "not measured yet", "can't be tested here"
+Word = Literal[
+    "holds", "holds in part", "does not hold", "not measured yet", "can't be tested here"
+]
 
 # Of one arm: a list of measurements, one a seed, for each metric.
 Measurements = Mapping[str, Mapping[str, Sequence[float]]]
@@ -68,14 +69,11 @@ class Verdict:
     """What measurements say of a claim.
 
     Args:
-        word: ``"holds"``, ``"holds in part"``, ``"does not hold"``, ``"not measured yet"`` or
-            ``"can't be tested here"``.
+        word: How it came out.
         evidence: The comparisons in numbers, or the reason.
     """
 
-    word: Literal[
-        "holds", "holds in part", "does not hold", "not measured yet", "can't be tested here"
-    ]
+    word: Word
     evidence: tuple[str, ...]
 
 
@@ -88,12 +86,12 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
         labels: How metrics are called.
     """
     if claim.untestable is not None:
-        return Verdict(UNTESTABLE, (claim.untestable,))
+        return Verdict("can't be tested here", (claim.untestable,))
     evidence, came_out = [], []
     for one in claim.decided_by:
         seen = one.difference(found)
         if seen is None:
-            return Verdict(OPEN, (f"{one.less} or {one.more} is missing",))
+            return Verdict("not measured yet", (f"{one.less} or {one.more} is missing",))
         small, large, apart = seen
         came_out.append(small < large)
         label = (labels or {}).get(one.metric, one.metric)
@@ -104,5 +102,6 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
             f"{label}: {one.less} {small:.4g} {sign} {times}{one.more} "
             f"{large / one.factor:.4g}{sure}"
         )
-    word = HOLDS if all(came_out) else IN_PART if any(came_out) else FAILS
-    return Verdict(word, tuple(evidence))
+    if all(came_out):
+        return Verdict("holds", tuple(evidence))
+    return Verdict("holds in part" if any(came_out) else "does not hold", tuple(evidence))

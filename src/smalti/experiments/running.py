@@ -63,7 +63,7 @@ def run_table(
     work: Path,
     arm: str | None = None,
     seed: int | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Callable[[str], None] | None = None,
 ) -> list[Result]:
     """Run what is missing and write a result after each.
 
@@ -84,7 +84,8 @@ def run_table(
     made = []
     jobs = missing(table, scale, folder, arm, seed)
     for number, (one, own_seed) in enumerate(jobs, start=1):
-        tell(f"{table.name}, {scale}: {one.name}, seed {own_seed} ({number} of {len(jobs)})")
+        if tell is not None:
+            tell(f"{table.name}, {scale}: {one.name}, seed {own_seed} ({number} of {len(jobs)})")
         settings, digest = table.settings(one, scale), table.spec_hash(one, scale)
         # The hash keeps checkpoints of other settings apart.
         place = work / table.name / scale / f"{file_name(one.name)}.{own_seed}.{digest}"
