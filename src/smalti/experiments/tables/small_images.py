@@ -32,7 +32,7 @@ SMALL: dict[str, Any] = {
     "training.batch_size": 32,
     "training.learning_rate": 2e-3,
     "training.schedule": {"kind": "cosine", "warm_up": 100, "lowest": 0.05},
-    "training.clip_norm": 2.0,
+    "training.clip_norm": 20.0,
     "training.evaluate_every": 1500,
     "training.checkpoint_every": 500,
 }
