@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from smalti.artifacts import write_file
 from smalti.cli.options import Threads, use_threads
-from smalti.cli.output import AsJson, check_file, show, tell, write_file
+from smalti.cli.output import AsJson, check_file, show, tell
 from smalti.errors import ConfigError
 
 
@@ -41,7 +42,7 @@ def reproduce(
     if sum([listed, page is not None, name is not None]) != 1:
         raise ConfigError("name a table, or use --list or --page FILE; one of them")
     if listed:
-        show([state(table, scale, results) for table in known_tables()], as_json)
+        show([state(table, scale, results) for table in known_tables()], as_json, whole=True)
         return
     if page is not None:
         from smalti.experiments.page import page as made
@@ -79,7 +80,7 @@ def _print(content: dict[str, Any]) -> None:
         }
         for row in content["arms"]
     ]
-    show(rows, False)
+    show(rows, False, whole=True)
     if content["unit"]:
         typer.echo(f"the paper's numbers: {content['unit']}")
     for claim in content["claims"]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import smalti
-from smalti.artifacts import versions
+from smalti.artifacts import versions, write_file
 from smalti.errors import ArtifactError, require
 from smalti.experiments.table import Arm, Scale, Table
 
@@ -72,15 +72,7 @@ def write_result(folder: Path, table: Table, arm: Arm, result: Result) -> Path:
     path = result_path(folder, table, arm, result.scale, result.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, **asdict(result)}
-    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise ArtifactError(f"can't write {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    write_file(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
     return path
 
 
