@@ -117,11 +117,11 @@ def draft_of(place: Path, is_replaceable: Callable[[Path], bool]) -> Iterator[Pa
                 parent.rmdir()
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; one that is there is replaced."""
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all; one that is there is replaced. Text becomes UTF-8."""
     draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
     try:
-        draft.write_bytes(content)
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
         _flush(draft)
         draft.replace(path)
     except OSError as error:

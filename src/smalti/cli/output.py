@@ -12,11 +12,22 @@ import typer
 
 from smalti.errors import ArtifactError, require
 
+# Characters of a line, where it may be longer than the terminal is wide.
+LONGEST = 1000
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    """Print one record, or a list of records with the same keys."""
+def show(
+    content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool, whole: bool = False
+) -> None:
+    """Print one record, or a list of records with the same keys.
+
+    Args:
+        content: What to print.
+        as_json: As JSON instead of a table.
+        whole: Whether a line may be longer than the terminal is wide: numbers that are cut off
+            say nothing.
+    """
     if as_json:
         typer.echo(json.dumps(content, indent=2))
         return
@@ -36,7 +47,11 @@ def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool
         table.add_column(last, overflow="fold")
         for record in content:
             table.add_row(*(_cell(value) for value in record.values()))
-    Console().print(table)
+    console = Console()
+    if whole:
+        needed = console.measure(table, options=console.options.update(width=LONGEST)).maximum
+        console = Console(width=max(console.width, needed))
+    console.print(table)
 
 
 def _cell(value: Any) -> str:
@@ -60,7 +75,7 @@ def show_plan(plan: Mapping[str, Any], as_json: bool) -> None:
 
 
 def check_file(path: Path, holds: str | None = None) -> None:
-    """Refuse a file that :func:`write_file` could not write, or that is not ours to replace.
+    """Refuse a file that ``write_file`` could not write, or that is not ours to replace.
 
     Args:
         path: The file to write.
@@ -77,13 +92,6 @@ def check_file(path: Path, holds: str | None = None) -> None:
         f"can't write the file {path}: name one in a directory that can be written to",
         ArtifactError,
     )
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    from smalti import artifacts
-
-    artifacts.write_file(path, text.encode())
 
 
 def tell(notes: Iterable[str]) -> None:

@@ -21,7 +21,11 @@ CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.yaml"))
 def test_a_ready_config_is_valid_and_opens_with_its_command(path: Path) -> None:
     read_settings(AutoencoderConfig, path)
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
-    assert any(f"smalti train configs/{path.name} -o runs/{path.stem}" in line for line in comments)
+    starts = (
+        f"train configs/{path.name} -o runs/{path.stem}",
+        f"tune codebook configs/{path.name}",
+    )
+    assert any(f"smalti {start}" in line for line in comments for start in starts)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)

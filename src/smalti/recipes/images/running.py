@@ -69,7 +69,9 @@ def train_run(
     learned = _new_priors(settings, levels)
     for prior, own in zip(learned, settings, strict=True):
         require_trainable(prior, own, autoencoder, images.train.pixels[:1])
-    task = AutoencoderTask(autoencoder, images.train, images.valid, config.data, config.training)
+    task = AutoencoderTask(
+        autoencoder, images.train, images.valid, config.data, config.training, config.watch
+    )
     stages = {
         "autoencoder": train(task, config.training, place / "autoencoder", resume, config=lasting)
     }
