@@ -28,6 +28,7 @@ class CachedWalk(Stepper):
         self.prior = prior
         self.places = prior.places(above)
         self.cache = prior.transformer.new_cache(count, length=self.level.num_codes)
+        self.layers = prior.transformer.lean()
         self.before = prior.start.expand(count, -1)
         # Cut once: at a step of one position, what torch does around its sums counts.
         sizes = self.level.code_sizes
@@ -38,7 +39,7 @@ class CachedWalk(Stepper):
 
     def _next(self) -> Tensor:
         x = self.before + self.places[:, self.position]
-        hidden = self.prior.transformer.step(x[:, None], self.cache)[:, 0]
+        hidden = self.layers.step(x, self.cache)
         return functional.linear(hidden, *self.heads[self.place[2]])
 
     def _take(self, codes: Tensor) -> None:
