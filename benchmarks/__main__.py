@@ -14,12 +14,15 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks import (
+    cached_sampling,
     embedding_tables,
+    image_training,
     memory,
     search,
     table_lookup,
     training_step,
     translation_latency,
+    translation_training,
     whole_model,
 )
 
@@ -30,7 +33,10 @@ QUESTIONS = {
     "embedding_tables": embedding_tables,
     "table_lookup": table_lookup,
     "whole_model": whole_model,
+    "image_training": image_training,
+    "cached_sampling": cached_sampling,
     "translation_latency": translation_latency,
+    "translation_training": translation_training,
 }
 
 
