@@ -13,6 +13,8 @@ SPARE = 3
 # Numbers of the neighbours that are gathered at a time: few enough for little memory, and
 # enough that threads are not woken for nothing.
 BLOCK_GATHERED = 1 << 20
+# Rows whose neighbours are compared at a time.
+BLOCK_SHARED = 4096
 # Without a constraint, keeps the weights of nearly equal neighbours small; costs no cosine.
 RIDGE = 1e-6
 
@@ -123,3 +125,46 @@ def _solved(gram: Tensor, side: Tensor, regularisation: float) -> Tensor:
     gram = gram + torch.diag_embed(ridge.unsqueeze(1).expand_as(side))
     root = torch.linalg.cholesky(gram)
     return torch.cholesky_solve(side.unsqueeze(-1), root).squeeze(-1)
+
+
+def nearest_others(
+    vectors: Tensor, rows: Tensor, neighbours: int, among: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The nearest other rows of some rows, by float32 cosines, and these cosines.
+
+    Memory beside the vectors is that of the candidates once more, and a block of scores.
+
+    Args:
+        vectors: ``(n, dim)``.
+        rows: ``(m,)`` whose neighbours are wanted.
+        neighbours: How many; at most one less than there are candidates.
+        among: ``(k,)`` the rows that can be neighbours, in rising order; None for all.
+
+    Returns:
+        Rows and cosines ``(m, neighbours)``, the nearest first.
+    """
+    candidates = units((vectors if among is None else vectors[among]).float())
+    if among is None:
+        own = rows
+    else:
+        own = torch.searchsorted(among, rows).clamp(max=len(among) - 1)
+        own = torch.where(among[own] == rows, own, -1)
+    ids, cosines = [], []
+    size = max(1, BLOCK_SCORES // len(candidates))
+    for some, itself in zip(rows.split(size), own.split(size), strict=True):
+        scores = units(vectors[some].float()) @ candidates.T
+        inside = torch.nonzero(itself >= 0).flatten()
+        scores[inside, itself[inside]] = -torch.inf
+        found = scores.topk(neighbours, dim=1)
+        ids.append(found.indices if among is None else among[found.indices])
+        cosines.append(found.values)
+    return torch.cat(ids), torch.cat(cosines)
+
+
+def shared_neighbours(before: Tensor, after: Tensor) -> Tensor:
+    """The share ``(n,)`` of each row's neighbours ``(n, neighbours)`` that stay neighbours."""
+    parts = [
+        (one[:, :, None] == other[:, None, :]).any(dim=2).double().mean(dim=1)
+        for one, other in zip(before.split(BLOCK_SHARED), after.split(BLOCK_SHARED), strict=True)
+    ]
+    return torch.cat(parts)
