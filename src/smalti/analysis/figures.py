@@ -28,7 +28,7 @@ class Figure:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, its kind included."""
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, **{key: _plain(part) for key, part in asdict(self).items()}}
 
 
 @dataclass(frozen=True)
@@ -197,3 +197,10 @@ def bars_of(title: str, x_title: str, y_title: str, values: dict[str, float | No
 def encoded(picture: npt.NDArray[np.uint8]) -> str:
     """A picture ``(height, width, 1 or 3)`` as a PNG file in base64."""
     return base64.b64encode(png(picture)).decode("ascii")
+
+
+def _plain(part: Any) -> Any:
+    """The same with lists in the place of tuples, as JSON gives it back."""
+    if isinstance(part, dict):
+        return {key: _plain(value) for key, value in part.items()}
+    return [_plain(value) for value in part] if isinstance(part, (list, tuple)) else part

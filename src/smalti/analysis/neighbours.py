@@ -107,7 +107,7 @@ def neighbours(found: Neighbours, words: Sequence[str], examples: Sequence[int] 
     }
     place = {row: number for number, row in enumerate(found.rows.tolist())}
     shown = [place[row] for row in examples if row in place]
-    closer = numbers["mean_cosine_after"] - numbers["mean_cosine_before"]
+    closer = float((found.after_cosines - found.before_cosines).double().mean())
     figures = [
         bars_of(
             f"How many of {many} neighbours stay",

@@ -43,9 +43,8 @@ def rank(table: CompressedEmbedding, original: Tensor | None = None) -> Finding:
     found = int((values > NOTHING * values.max()).sum())
     most = min(len(ids), table.dim)
     bound = min(most, sum(map(_of_codes_in_use, coded)) or most)
-    formula = min(
-        most, sum(1 + sum(tier.code_sizes) - len(tier.code_sizes) for tier in coded) or most
-    )
+    free = sum(1 + sum(size - 1 for size in tier.code_sizes) for tier in coded)
+    formula = min(most, free or most)
     series = [_spectrum("coded rows", values)]
     numbers = {
         "rows": len(ids),
@@ -69,8 +68,8 @@ def rank(table: CompressedEmbedding, original: Tensor | None = None) -> Finding:
         name="rank",
         title="Did the table lose directions?",
         caption=(
-            f"The {len(ids):,} coded rows have rank {found}, where codes in use allow {bound} and the "
-            f"corrected formula min(rows, d, D (K - 1) + 1) says {formula}; their effective rank "
+            f"The {len(ids):,} coded rows have rank {found}, where codes in use allow {bound} and "
+            f"the corrected formula min(rows, d, D (K - 1) + 1) says {formula}; their effective rank "
             f"is {numbers['effective_rank']:.0f}{against}."
         ),
         numbers=numbers,

@@ -55,7 +55,7 @@ def shared_codes(
     numbers = {
         "words": list(words),
         "num_codebooks": many,
-        "codes": {word: row for word, row in zip(words, chosen.tolist(), strict=True)},
+        "codes": dict(zip(words, chosen.tolist(), strict=True)),
         "shared": shared.tolist(),
         "mean_shared": float(above.mean()),
         "mean_shared_by_chance": chance,
@@ -66,8 +66,8 @@ def shared_codes(
         name="shared_codes",
         title="Which words share codes?",
         caption=(
-            f"Two of these {len(words)} words share {numbers['mean_shared']:.1f} of {many} codes on "
-            f"the average, two rows taken by chance {chance:.1f}; most are shared by "
+            f"Two of these {len(words)} words share {numbers['mean_shared']:.1f} of {many} codes "
+            f"on the average, two rows taken by chance {chance:.1f}; most are shared by "
             f"{words[first]} and {words[second]} ({int(best.max())})."
         ),
         numbers=numbers,
@@ -85,7 +85,7 @@ def shared_codes(
                 ],
             ),
             Listing(
-                f"Codes of these words{', the first ' + str(MOST_CODES) if many > MOST_CODES else ''}",
+                f"Codes of these words{f', the first {MOST_CODES}' if many > MOST_CODES else ''}",
                 columns,
                 [
                     [word, *row[:MOST_CODES]]

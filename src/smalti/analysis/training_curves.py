@@ -1,4 +1,4 @@
-"""How did it learn: losses, codes in use, the gradient gap and the choice of codebooks over time?"""
+"""How did it learn: losses, the gradient gap and the choice of codebooks over time?"""
 
 from __future__ import annotations
 
