@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TENSORS = "tensors.safetensors"
+# The page about an artifact that may stand beside its files, and what such pages begin with.
+PAGE = "report.html"
+PAGE_MARK = '<meta name="generator" content="smalti">'
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,30 @@ def _is_replaceable(place: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     ours = isinstance(manifest, dict) and {"format_version", "kind", "checksum"} <= manifest.keys()
+    if is_page(place / PAGE):
+        names.discard(PAGE)
     return not names or (ours and names <= {MANIFEST, *manifest.get("sha256", {})})
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that smalti wrote, and can write again."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return PAGE_MARK in file.read(1000)
+    except OSError:
+        return False
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise ArtifactError(f"can't write {path}: {error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _move_into_place(draft: Path, place: Path) -> None:

@@ -69,8 +69,8 @@ def rank(table: CompressedEmbedding, original: Tensor | None = None) -> Finding:
         title="Did the table lose directions?",
         caption=(
             f"The {len(ids):,} coded rows have rank {found}, where codes in use allow {bound} and "
-            f"the corrected formula min(rows, d, D (K - 1) + 1) says {formula}; their effective rank "
-            f"is {numbers['effective_rank']:.0f}{against}."
+            f"the corrected formula min(rows, d, D (K - 1) + 1) says {formula}; their effective "
+            f"rank is {numbers['effective_rank']:.0f}{against}."
         ),
         numbers=numbers,
         figures=[

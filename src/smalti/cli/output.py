@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,7 +60,7 @@ def show_plan(plan: Mapping[str, Any], as_json: bool) -> None:
 
 
 def check_file(path: Path, holds: str | None = None) -> None:
-    """Refuse a file that :func:`write_file` could not write, or that is not ours to replace.
+    """Refuse a file that ``write_file`` could not write, or that is not ours to replace.
 
     Args:
         path: The file to write.
@@ -78,18 +77,6 @@ def check_file(path: Path, holds: str | None = None) -> None:
         f"can't write the file {path}: name one in a directory that can be written to",
         ArtifactError,
     )
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise ArtifactError(f"can't write {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def tell(notes: Iterable[str]) -> None:

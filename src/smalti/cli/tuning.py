@@ -23,7 +23,7 @@ from smalti.cli.options import (
     split_columns,
     use_threads,
 )
-from smalti.cli.output import AsJson, check_file, show, show_plan, tell, write_file
+from smalti.cli.output import AsJson, check_file, show, show_plan, tell
 
 app = typer.Typer(
     name="tune",
@@ -59,6 +59,7 @@ def table(
 
     Example: smalti tune table all-MiniLM-L6-v2 --text corpus.txt --max-drop 0.5%
     """
+    from smalti.artifacts import write_file
     from smalti.data import read_labelled
     from smalti.hub.library import transformers_library
 
