@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from smalti.analysis.code_group import CodeGroup, named
-from smalti.analysis.figures import Bars, HeatMap, Series
+from smalti.analysis.figures import Bars, Figure, HeatMap, Lines, by_number
 from smalti.analysis.finding import Finding
 from smalti.codes import Usage
 from smalti.errors import DataError, require
@@ -36,7 +36,7 @@ def code_distribution(groups: Sequence[CodeGroup]) -> Finding:
         groups: Codes, each group with codebooks of its own.
     """
     require(len(groups) > 0, "expected at least one group of codes, got none", DataError)
-    figures: list[HeatMap | Bars] = []
+    figures: list[Figure] = []
     found: dict[str, list[dict[str, Any]]] = {}
     for group in groups:
         usage = Usage(group.code_sizes)
@@ -123,15 +123,12 @@ def _heat_map(usage: Usage, name: str) -> HeatMap:
     )
 
 
-def _evenness(books: list[dict[str, Any]], name: str) -> Bars:
-    places = tuple(range(len(books)))
-    shown = (("evenness", "evenness"), ("used_share", "share in use"))
-    return Bars(
-        title=f"Evenness and share in use by codebook{name}",
-        x_title="codebook",
-        y_title="share",
-        names=[str(place) for place in places],
-        series=[Series(label, places, tuple(book[key] for book in books)) for key, label in shown],
-        limit=1.0,
-        limit_name="all alike",
+def _evenness(books: list[dict[str, Any]], name: str) -> Bars | Lines:
+    shown = {"evenness": "evenness", "share in use": "used_share"}
+    return by_number(
+        f"Evenness and share in use by codebook{name}",
+        "codebook",
+        "share",
+        {label: [book[key] for book in books] for label, key in shown.items()},
+        limit=(1.0, "all alike"),
     )

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from smalti.analysis.png import png
 
 Cell = str | int | float | None
+# So many bars can be told apart.
+FEW_BARS = 16
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,30 @@ class Pictures(Figure):
     height: int
     originals: Sequence[str]
     layers: Sequence[Layer]
+
+
+def by_number(
+    title: str,
+    x_title: str,
+    y_title: str,
+    series: dict[str, Sequence[float]],
+    limit: tuple[float, str] | None = None,
+) -> Bars | Lines:
+    """Numbers of things that are counted from 0 on: bars of a few, lines of many.
+
+    Args:
+        title: What it shows.
+        x_title: What is counted.
+        y_title: What the numbers are.
+        series: By name.
+        limit: A number that none can pass, and what that is.
+    """
+    many = max(len(values) for values in series.values())
+    made = [Series(name, tuple(range(many)), tuple(values)) for name, values in series.items()]
+    if many > FEW_BARS:
+        return Lines(title, x_title, y_title, made)
+    names = [str(number) for number in range(many)]
+    return Bars(title, x_title, y_title, names, made, *(limit or (None, "")))
 
 
 def bars_of(title: str, x_title: str, y_title: str, values: dict[str, float | None]) -> Bars:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from smalti.analysis.code_group import CodeGroup, named
-from smalti.analysis.figures import Bars, Figure, HeatMap, Series
+from smalti.analysis.figures import Bars, Figure, HeatMap, Lines, by_number
 from smalti.analysis.finding import Finding
 from smalti.codes import mutual_information, place_entropies
 from smalti.errors import DataError, require
@@ -59,7 +59,7 @@ def entropy_and_information(groups: Sequence[CodeGroup], seed: int = 0) -> Findi
                 figures.append(_places(by_place.mean(dim=-1), named(groups, group)))
         entry["mutual_information"] = _pairs(group, flat, seed)
         if entry["mutual_information"] is not None:
-            figures.append(_shared(entry, named(groups, group)))
+            figures.extend(_shared(entry, named(groups, group)))
         found[group.name] = entry
     return Finding(
         name="entropy_and_information",
@@ -113,19 +113,13 @@ def _caption(found: dict[str, dict[str, Any]]) -> str:
     return f"On the average {joined}." if len(found) == 1 else f"{joined}."
 
 
-def _entropies(entry: dict[str, Any], name: str) -> Bars:
-    places = tuple(range(len(entry["entropy_bits"])))
-    return Bars(
-        title=f"Entropy by codebook{name}",
-        x_title="codebook",
-        y_title="bits",
-        names=[str(place) for place in places],
-        series=[
-            Series("counted", places, entry["entropy_bits"]),
-            Series("corrected", places, entry["corrected_entropy_bits"]),
-        ],
-        limit=max(entry["capacity_bits"]),
-        limit_name="capacity",
+def _entropies(entry: dict[str, Any], name: str) -> Bars | Lines:
+    return by_number(
+        f"Entropy by codebook{name}",
+        "codebook",
+        "bits",
+        {"counted": entry["entropy_bits"], "corrected": entry["corrected_entropy_bits"]},
+        limit=(max(entry["capacity_bits"]), "capacity"),
     )
 
 
@@ -142,27 +136,31 @@ def _places(by_place: Tensor, name: str) -> HeatMap:
     )
 
 
-def _shared(entry: dict[str, Any], name: str) -> HeatMap:
-    """Above the diagonal the estimate, below it the zero level."""
+def _shared(entry: dict[str, Any], name: str) -> list[Figure]:
+    """The estimate above the diagonal and its zero level below, and what is above that level."""
     pairs = entry["mutual_information"]
     names = [str(book) for book in pairs["codebooks"]]
     plug_in, shuffled = pairs["plug_in_bits"], pairs["shuffled_bits"]
-    return HeatMap(
-        title=f"Mutual information of codebooks{name}: above the diagonal as counted, below it of "
-        "shuffled codes",
-        row_title="codebook",
-        column_title="codebook",
-        value_title="bits",
-        rows=names,
-        columns=names,
-        values=[
-            [
-                None if i == j else plug_in[i][j] if i < j else shuffled[i][j]
-                for j in range(len(names))
-            ]
-            for i in range(len(names))
-        ],
-    )
+    places = range(len(names))
+    both = [
+        [None if i == j else plug_in[i][j] if i < j else shuffled[i][j] for j in places]
+        for i in places
+    ]
+    above = [
+        [None if i == j else max(0.0, pairs["corrected_bits"][i][j]) for j in places]
+        for i in places
+    ]
+    shown = {
+        f"Mutual information of codebooks{name}: above the diagonal as counted, below it what "
+        "shuffled codes give": both,
+        f"Mutual information above chance{name}: what is counted, less what shuffled codes give": (
+            above
+        ),
+    }
+    return [
+        HeatMap(title, "codebook", "codebook", "bits", names, names, values)
+        for title, values in shown.items()
+    ]
 
 
 def _bits(nats: Tensor) -> Tensor:

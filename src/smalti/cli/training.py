@@ -9,6 +9,7 @@ import typer
 
 from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, show
+from smalti.cli.reporting import WithPage, page_beside
 
 if TYPE_CHECKING:
     from smalti.training import TrainingOutcome
@@ -27,6 +28,7 @@ def train(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, help="Of everything that is trained.")
     ] = None,
+    with_page: WithPage = True,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,6 +41,7 @@ def train(
     """
     import os
 
+    from smalti.artifacts import PAGE
     from smalti.recipes.images import AutoencoderConfig, train_run
     from smalti.training import read_settings
 
@@ -47,7 +50,12 @@ def train(
     outcome = train_run(settings if seed is None else settings.with_seed(seed), output, resume)
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
-        content = {"directory": str(output), "finished": outcome.finished}
+        content: dict[str, Any] = {"directory": str(output), "finished": outcome.finished}
+        if with_page and outcome.finished:
+            from smalti.report import report_run
+
+            page = page_beside(lambda: report_run(output), output / PAGE)
+            content |= {"report": page} if page else {}
         shown = {"stages": stages} if as_json else _rows(stages)
         show({**content, **shown}, as_json)
     if not outcome.finished:

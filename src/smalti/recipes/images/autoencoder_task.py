@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn, optim
 
 from smalti.autoencoders import Autoencoder
+from smalti.autoencoders.gradient_gap import gradient_gap
 from smalti.data.images import Images, build_augmentation, grid_picture, resized
+from smalti.errors import ConfigError
 from smalti.quantizers import follow
 from smalti.recipes.images.batching import BLOCK, shuffled
 from smalti.recipes.images.config import DataSettings
@@ -17,6 +19,8 @@ from smalti.training import Counted, TrainingSettings
 
 # Images of a picture: pairs of an original and what became of it.
 SHOWN, COLUMNS = 32, 8
+# Images that the gradient gap is measured on; it is a mean over images and settles early.
+GAPS = 32
 
 
 class AutoencoderTask:
@@ -89,7 +93,16 @@ class AutoencoderTask:
             error = unit_square_error(pixels, likelihood.image(parameters), self.bits).mean()
             total += len(pixels) * torch.tensor([float(loss), float(error)], dtype=torch.float64)
         loss, mse = (total / len(self.valid)).tolist()
-        return {"likelihood_loss": loss, "mse_0_to_1": mse, "psnr_db": psnr(mse)}
+        return {"likelihood_loss": loss, "mse_0_to_1": mse, "psnr_db": psnr(mse), **self._gap()}
+
+    def _gap(self) -> dict[str, float]:
+        """The gradient gap of a few held-out images, where codes are rounded vectors."""
+        pixels = self.valid.pixels[:GAPS].to(self._device())
+        try:
+            with torch.enable_grad():
+                return {"gradient_gap": gradient_gap(self.autoencoder, pixels).relative}
+        except ConfigError:
+            return {}
 
     def picture(self) -> Tensor:
         """Rows of held-out images, each above a row of what became of them."""

@@ -34,7 +34,7 @@ class Scale:
         """Round numbers along the axis."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-            factors = (1, 2, 5) if last - first <= 2 else (1,)
+            factors = (1, 2, 5) if last - first <= 3 else (1,)
             every = [f * 10.0**power for power in range(first, last + 1) for f in factors]
             inside = [tick for tick in every if self.low <= tick * 1.0001 <= self.high * 1.001]
             return inside[:: max(1, len(inside) // (2 * about))]
