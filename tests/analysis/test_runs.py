@@ -43,10 +43,11 @@ def test_a_foreign_list_is_refused() -> None:
 
 def test_curves_are_the_journals_lines_by_sort() -> None:
     journal = [
-        {"step": step, "kind": "train", "loss": 8 / step, "share/0": 0.25, "share/1": 0.75}
+        {"step": step, "kind": "train", "metrics": {"loss": 8 / step, "share/0": 0.25}}
         for step in (1, 2, 4)
     ]
-    journal.append({"step": 4, "kind": "evaluate", "likelihood_loss": 1.5, "gradient_gap": 0.2})
+    evaluated = {"likelihood_loss": 1.5, "gradient_gap": 0.2}
+    journal.append({"step": 4, "kind": "evaluate", "metrics": evaluated})
     found = training_curves(journal)
     assert found.numbers["train: loss"]["value"] == [8, 4, 2]
     assert {figure.title for figure in found.figures} == {

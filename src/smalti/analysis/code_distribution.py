@@ -25,6 +25,8 @@ from smalti.analysis.finding import Finding
 from smalti.codes import Usage
 from smalti.errors import DataError, require
 
+# Of more numbers torch gives no quantile.
+MOST_QUANTILE = 1 << 24
 # Codewords of larger codebooks are drawn several to a column.
 MOST_COLUMNS = 512
 
@@ -110,7 +112,8 @@ def _heat_map(usage: Usage, name: str) -> HeatMap:
         rows.append(own + [None] * (len(columns) - len(own)))
     seen = torch.tensor([value for row in rows for value in row if value is not None])
     # Twice the even share and more is the darkest: what is empty must be told from what is not.
-    darkest = max(1.0, 2 * float(seen.double().mean()), float(seen.double().quantile(0.98)))
+    high = float(seen.double().quantile(0.98)) if len(seen) <= MOST_QUANTILE else 0.0
+    darkest = float(round(max(1.0, 2 * float(seen.double().mean()), high)))
     return HeatMap(
         title=f"How often each codeword is chosen{name}",
         row_title="codebook",

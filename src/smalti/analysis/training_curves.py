@@ -10,15 +10,12 @@ from smalti.analysis.finding import Finding
 from smalti.errors import DataError, require
 
 # Points of a drawn line; more can't be told apart.
-MOST_POINTS = 400
-# Entries of a line that are no figures of the model.
-OTHER = {"step", "kind", "epoch", "seconds", "learning_rate", "rows_per_second"}
+MOST_POINTS = 200
 # The shares of an adaptive pool's codebooks end in this and a number.
 SHARE = "share/"
-Lines_ = Sequence[Mapping[str, Any]]
 
 
-def training_curves(journal: Lines_, stage: str = "training") -> Finding:
+def training_curves(journal: Sequence[Mapping[str, Any]], stage: str = "training") -> Finding:
     """The figures of a run's journal over its steps.
 
     Args:
@@ -28,8 +25,8 @@ def training_curves(journal: Lines_, stage: str = "training") -> Finding:
     curves: dict[str, dict[str, list[float]]] = {}
     for line in journal:
         kind = str(line.get("kind"))
-        for name, value in line.items():
-            if name not in OTHER and isinstance(value, (int, float)):
+        for name, value in line.get("metrics", {}).items():
+            if isinstance(value, (int, float)):
                 curve = curves.setdefault(f"{kind}: {name}", {"step": [], "value": []})
                 curve["step"].append(float(line["step"]))
                 curve["value"].append(float(value))

@@ -125,9 +125,12 @@ def compress(
 
 
 def _report(found: Compressed, place: Path, page: str | None, as_json: bool) -> None:
-    content = {"directory": str(place), **found.figures, **({"report": page} if page else {})}
+    content = {"directory": str(place), **found.figures}
     if as_json:
         content["sizes"] = found.table.size().as_dict()
         content["trials"] = [trial.as_dict() for trial in found.trials]
         content["notes"] = list(found.notes)
+        content |= {"report": page} if page else {}
     show(content, as_json)
+    if page and not as_json:
+        typer.echo(f"report: {page}")

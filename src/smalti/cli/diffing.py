@@ -27,7 +27,12 @@ def diff(
 
     use_threads(threads)
     content = compare(one, other, data)
-    show(content if as_json else _rows(content), as_json)
+    if as_json:
+        show(content, as_json)
+        return
+    for side in ("a", "b"):
+        typer.echo(f"{side}: {content[side].pop('name')}")
+    show(_rows(content), as_json)
 
 
 def _rows(content: dict[str, Any]) -> list[dict[str, str]]:
@@ -53,5 +58,5 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(part)}" for key, part in value.items())
-    return ", ".join(_shown(part) for part in value)
+        return "\n".join(f"{key} {_shown(part)}" for key, part in value.items())
+    return "\n".join(_shown(part) for part in value)

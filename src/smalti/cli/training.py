@@ -51,13 +51,16 @@ def train(
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
         content: dict[str, Any] = {"directory": str(output), "finished": outcome.finished}
+        page = None
         if with_page and outcome.finished:
             from smalti.report import report_run
 
             page = page_beside(lambda: report_run(output), output / PAGE)
-            content |= {"report": page} if page else {}
+            content |= {"report": page} if page and as_json else {}
         shown = {"stages": stages} if as_json else _rows(stages)
         show({**content, **shown}, as_json)
+        if page and not as_json:
+            typer.echo(f"report: {page}")
     if not outcome.finished:
         raise typer.Exit(1)
 

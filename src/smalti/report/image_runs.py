@@ -20,10 +20,11 @@ from smalti.analysis import (
 )
 from smalti.autoencoders import build_autoencoder
 from smalti.data.images import Images
-from smalti.errors import DataError, SmaltiError
+from smalti.errors import DataError
 from smalti.recipes.images import load_run, read_unseen_images
 from smalti.recipes.images.coding import encode_all, has_codes
 from smalti.recipes.images.saved_run import FOLDER, Run
+from smalti.report.mosaic import mosaic
 from smalti.report.page import TIMES, Headline, Report
 from smalti.report.table_headline import megabytes
 from smalti.training import Checkpoints, read_journal
@@ -57,27 +58,29 @@ def report_run(
         notes.append(f"Without images: {error}.")
     stages = path.parent if path.name == FOLDER and not (path / FOLDER).exists() else path
     found: list[Finding] = []
+    groups: list[CodeGroup] = []
     if images is not None:
         pixels = images.pixels[:IMAGES]
         found.append(reconstructions(run, pixels))
-        found.extend(_of_codes(run, pixels))
+        groups = _groups(run, pixels)
+        if groups:
+            found += [code_distribution(groups), entropy_and_information(groups)]
         found.extend(_changes(run, stages / "autoencoder", pixels[:COMPARED]))
     found.extend(_curves(stages))
-    return Report(_headline(path, run, found), found, notes=notes)
+    return Report(_headline(path, run, found), found, mosaic=mosaic(groups), notes=notes)
 
 
-def _of_codes(run: Run, pixels: Tensor) -> Iterator[Finding]:
+def _groups(run: Run, pixels: Tensor) -> list[CodeGroup]:
+    """The codes of images, a group a level."""
     model = run.autoencoder
     if not has_codes(model):
-        return
+        return []
     grids = encode_all(model, pixels)
     names = [model.level_name(n) if len(grids) > 1 else "codes" for n in range(len(grids))]
-    groups = [
+    return [
         CodeGroup(name, codes, sizes)
         for name, codes, sizes in zip(names, grids, model.code_sizes, strict=True)
     ]
-    yield code_distribution(groups)
-    yield entropy_and_information(groups)
 
 
 def _changes(run: Run, stage: Path, pixels: Tensor) -> Iterator[Finding]:
@@ -99,10 +102,10 @@ def _curves(stages: Path) -> Iterator[Finding]:
     """What each stage's journal tells; stages without one are left out."""
     folders = sorted(path.parent for path in stages.glob("*/journal.jsonl"))
     for folder in folders:
-        try:
-            curves = training_curves(read_journal(folder), f"training the {folder.name}")
-        except SmaltiError:
+        journal = read_journal(folder)
+        if not any(line.get("metrics") for line in journal):
             continue
+        curves = training_curves(journal, f"training the {folder.name}")
         name = curves.name if folder.name == "autoencoder" else f"{curves.name}_{folder.name}"
         yield replace(curves, name=name)
 
@@ -114,9 +117,9 @@ def _headline(path: Path, run: Run, found: list[Finding]) -> Headline:
     numbers = {finding.name: finding.numbers for finding in found}
     kind = str(model.spec()["autoencoder"]).replace("_", " ")
     title = f"{path.resolve().name}: {kind} autoencoder of {run.config.data.source}"
-    shape = f"{height} x {width} image"
+    shape = f"image of {height} x {width} pixels"
     if "reconstructions" not in numbers:
-        sentence = f"A {shape} takes {megabytes(raw / 8)} as pixels; there were no images to try."
+        sentence = f"An {shape} takes {megabytes(raw / 8)} as pixels; there were no images to try."
         stages: dict[str, Any] = {
             f"{what}, {stage}": value
             for stage, figures in run.figures.items()
@@ -128,12 +131,12 @@ def _headline(path: Path, run: Run, found: list[Finding]) -> Headline:
     quality = "no error" if best["psnr_db"] is None else f"{best['psnr_db']:.1f} dB"
     bits = best["bits_per_image"]
     if bits is None:
-        sentence = f"A {shape} comes back with {quality}; this model has no codes."
+        sentence = f"An {shape} comes back with {quality}; this model has no codes."
         return Headline(
             title, sentence, [(quality, "signal to noise"), (f"{raw}", "bits as pixels")]
         )
     sentence = (
-        f"A {shape} of {megabytes(raw / 8)} becomes {bits:,.0f} bits of codes, "
+        f"An {shape}, {megabytes(raw / 8)}, becomes {bits:,.0f} bits of codes, "
         f"{raw / bits:.1f} times less, and comes back with {quality}."
     )
     used = numbers["code_distribution"]["used_share"]

@@ -155,14 +155,14 @@ def _open_model(place: Path, against: str | Path | None) -> tuple[TableSubject, 
 
 def original_table(name: str | Path) -> Tensor:
     """The dense table of a model or of a saved table."""
+    place = Path(name).expanduser()
+    if (place / MANIFEST).is_file():
+        return load_table(place).table.dense()
     transformers_library()
     from smalti.hub.evaluating import open_checked  # noqa: PLC0415  (transformers is an extra)
     from smalti.hub.groups import input_embedding  # noqa: PLC0415
     from smalti.hub.modules import TableEmbedding  # noqa: PLC0415
 
-    place = Path(name).expanduser()
-    if (place / MANIFEST).is_file():
-        return load_table(place).table.dense()
     embedding = input_embedding(open_checked(name).model)
     if isinstance(embedding, TableEmbedding):
         return embedding.table.dense()

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,7 +24,6 @@ from smalti.analysis import (
     shared_codes,
     storage,
 )
-from smalti.analysis.figures import encoded
 from smalti.analysis.neighbours import NEIGHBOURS
 from smalti.analysis.storage import commonest
 from smalti.embeddings.base import CompressedEmbedding
@@ -33,17 +31,14 @@ from smalti.embeddings.tiers import Tier, tiers
 from smalti.errors import ShapeError, require
 from smalti.progress import progress_bar
 from smalti.report.examples import example_rows
+from smalti.report.mosaic import mosaic
 from smalti.report.page import Report
 from smalti.report.table_headline import table_headline
 from smalti.report.token_index import row_cosines, token_index
 from smalti.report.words import all_visible
 
-# Rows whose neighbours are looked for, and rows that may share codes in pairs.
+# Rows whose neighbours are looked for.
 NEIGHBOUR_ROWS = 20_000
-# Tiles of the mosaic at the head of a page, and the colours of its glass.
-TILES, ROWS = 96, 10
-GLASS = ((13, 148, 136), (240, 165, 48), (60, 95, 196), (194, 65, 107), (95, 141, 46), (20, 60, 62),
-         (232, 220, 196), (64, 175, 190))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +123,7 @@ def report_table(
         tokens=token_index(
             shown, parts, order, counts=subject.counts, cosines=cosines, neighbours=near
         ),
-        mosaic=_mosaic(groups),
+        mosaic=mosaic(groups),
         notes=subject.notes,
     )
 
@@ -193,12 +188,3 @@ def _sharing(
     chosen, part, group = best
     rows = torch.searchsorted(part.ids, torch.tensor(chosen)).tolist()
     yield shared_codes(group, [shown[row] for row in chosen], rows)
-
-
-def _mosaic(groups: Sequence[CodeGroup]) -> str | None:
-    """Codes as tiles of glass: a column is a row of the table."""
-    if not groups:
-        return None
-    codes = max(groups, key=lambda group: group.codes.shape[1]).codes[:TILES, :ROWS].long().T
-    tiles: np.ndarray = np.array(GLASS, np.uint8)[(codes % len(GLASS)).numpy()]
-    return encoded(np.ascontiguousarray(tiles))

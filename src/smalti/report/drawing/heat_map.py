@@ -40,7 +40,8 @@ def draw_heat_map(figure: HeatMap, key: str) -> Markup:
     under = "ends" if columns > FEW else "all"
     kind = "heat square" if square else "heat"
     return Markup(
-        f'<div class="{kind}" data-figure="{escape(key)}" style="--share:{share:.4f}">'
+        f'<div class="{kind}" data-figure="{escape(key)}" '
+        f'style="--share:{share:.4f};--columns:{columns}">'
         f'<div class="side {spread}">{side}</div>{image}'
         f'<div class="foot {under}">{foot}</div></div>'
         f'<div class="shades"><span>0</span><i></i><span>{escape(shown(largest))}'

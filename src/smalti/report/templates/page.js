@@ -189,7 +189,7 @@
     const name = make("h4");
     name.append(make("bdi", "", tokens.words[row]));
     const facts = [`row ${row.toLocaleString("en")}`, `stored as ${kind.words}`];
-    if (counts) facts.push(`seen ${counts[row].toLocaleString("en")} times`);
+    if (counts) facts.push(`seen ${counts[row].toLocaleString("en")} ${counts[row] === 1 ? "time" : "times"}`);
     if (cosines) facts.push(`cosine to the original ${((cosines[row] - 10000) / 10000).toFixed(4)}`);
     answer.append(name, make("p", "facts", facts.join(" · ")));
     const columns = make("div", "three");
