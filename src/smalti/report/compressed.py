@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from smalti.hub.compressing import Compressed
 
 # Fewer than a report by itself looks at: compressing should not wait for it.
-NEIGHBOUR_ROWS = 5_000
+NEIGHBOUR_ROWS = 6_000
 
 
 def report_compressed(
