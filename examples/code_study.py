@@ -39,8 +39,12 @@ from smalti.report import Headline, Report, write_page
 
 TEXTS, DIM, CODEBOOKS, EPOCHS = 3000, 96, 16, 12
 LEARNING_RATE = 2e-3
-WORDS = ("oil", "iraq", "microsoft", "stocks", "baseball", "president", "software", "china", "coach",
-         "profit")  # fmt: skip
+WORDS = (
+    *("oil", "iraq", "microsoft", "stocks", "baseball"),
+    *("president", "software", "china", "coach", "profit"),
+)
+# Neighbours are looked for of so many words, the commonest.
+COMMON = 2000
 
 
 @dataclass(frozen=True)
@@ -127,16 +131,9 @@ def of_evenness(runs: dict[Arm, dict[str, Any]]) -> Iterator[Finding]:
         books = found.numbers["groups"][arm.name]
         gini = sum(book["gini"] for book in books) / len(books)
         score = runs[arm]["outcome"]["test"]
+        told = f"{found.numbers['used_share']:.1%}", f"{found.numbers['mean_evenness']:.3f}"
         rows.append(
-            [
-                arm.choice,
-                str(arm.codebook_size),
-                arm.norm,
-                f"{found.numbers['used_share']:.1%}",
-                f"{found.numbers['mean_evenness']:.3f}",
-                f"{gini:.3f}",
-                f"{score:.2f}",
-            ]  # fmt: skip
+            [arm.choice, str(arm.codebook_size), arm.norm, *told, f"{gini:.3f}", f"{score:.2f}"]
         )
         named = {"name": f"code_distribution_{arm.name}", "title": f"{arm.name}: is it alive?"}
         if arm.codebook_size == 32:
@@ -161,11 +158,11 @@ def of_changes(runs: dict[Arm, dict[str, Any]]) -> Finding:
 
 def of_neighbours(runs: dict[Arm, dict[str, Any]], words: list[str]) -> Iterator[Finding]:
     full = runs[Arm("full")]["table"]
-    chosen = torch.tensor([words.index(word) for word in WORDS])
+    chosen = [words.index(word) for word in WORDS]
     rows = []
     for arm in (arm for arm in ARMS if arm.codebook_size == 32):
-        near = find_neighbours(full, runs[arm]["table"], chosen)
-        found = neighbours(near, words, chosen.tolist())
+        near = find_neighbours(full, runs[arm]["table"], torch.arange(1, COMMON + 1))
+        found = neighbours(near, words, chosen)
         numbers = found.numbers
         cosines = [f"{numbers[f'mean_cosine_{side}']:.3f}" for side in ("before", "after")]
         rows.append([arm.choice, f"{numbers['mean_overlap']:.2f}", *cosines])
