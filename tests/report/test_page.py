@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from smalti.analysis import Finding
+from smalti.analysis import Finding, Neighbours
 from smalti.analysis.figures import Bars, HeatMap, Lines, Listing, Scatter, Series
 from smalti.embeddings import CodedTable
 from smalti.embeddings.tiers import tiers
@@ -139,6 +139,31 @@ def test_codes_of_rare_rows_are_left_out_where_they_do_not_fit(
     packed = base64.b64decode(found["tiers"][0]["codes"]["data"])
     assert len(packed) == 8 * kept
     assert packed[-8:] == bytes([99 % 16] * 8)
+
+
+@pytest.mark.slow
+def test_pages_of_usual_and_of_large_vocabularies_stay_small() -> None:
+    generator = torch.Generator().manual_seed(0)
+    books = torch.zeros(48, 1, 256, 1)
+    for rows, limit in ((30_522, 5_000_000), (250_000, 20_000_000)):
+        codes = torch.randint(256, (rows, 48), generator=generator)
+        table = CodedTable.holding(codes, books, precision="float32")
+        near = torch.randint(rows, (20_000, 10), generator=generator)
+        cosines = torch.rand(20_000, 10, generator=generator)
+        found = token_index(
+            all_visible(
+                ["x" * 10_000 if row % 1000 == 0 else f"token-{row}" for row in range(rows)], rows
+            ),
+            tiers(table),
+            torch.arange(rows),
+            counts=torch.arange(rows),
+            cosines=torch.rand(rows, generator=generator),
+            neighbours=Neighbours(torch.arange(20_000), near, near, cosines, cosines, rows),
+        )
+        made = Report(Headline("t", "s", []), [], tokens=found).html()
+        # Figures take a quarter of a megabyte.
+        assert len(made.encode()) < limit - 300_000
+        assert found["tiers"][0]["rows"] > min(rows, 100_000) * 0.6
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ def entropy_and_information(groups: Sequence[CodeGroup], seed: int = 0) -> Findi
     found: dict[str, dict[str, Any]] = {}
     figures: list[Figure] = []
     for group in groups:
-        of_places = place_entropies(group.codes, group.code_sizes)
         flat = group.codes.reshape(-1, len(group.code_sizes))
         books = place_entropies(flat, group.code_sizes)
         entry: dict[str, Any] = {
@@ -52,6 +51,7 @@ def entropy_and_information(groups: Sequence[CodeGroup], seed: int = 0) -> Findi
         }
         figures.append(_entropies(entry, named(groups, group)))
         if group.codes.dim() > 2:
+            of_places = place_entropies(group.codes, group.code_sizes)
             by_place = _bits(of_places.plug_in)
             entry["place_entropy_bits"] = by_place.tolist()
             entry["corrected_place_entropy_bits"] = _bits(of_places.corrected).tolist()

@@ -19,10 +19,12 @@ from torch import Tensor
 
 from smalti.analysis.figures import Listing, bars_of
 from smalti.analysis.finding import Finding
+from smalti.embeddings.base import BLOCK_ROWS, CompressedEmbedding
 from smalti.embeddings.neighbours import nearest_others, shared_neighbours
 from smalti.errors import DataError, ShapeError, require
 
 NEIGHBOURS = 10
+Table = Tensor | CompressedEmbedding
 # Multiplications of a search through the whole table; a larger one is among the rows asked for.
 MOST_WORK = 1 << 40
 
@@ -54,35 +56,56 @@ class Neighbours:
 
 @torch.no_grad()
 def find_neighbours(
-    original: Tensor, coded: Tensor, rows: Tensor, neighbours: int = NEIGHBOURS
+    original: Tensor, coded: Table, rows: Tensor, neighbours: int = NEIGHBOURS
 ) -> Neighbours:
     """Look for the nearest rows in both tables.
 
     All rows of a table can be neighbours, unless the search would take minutes: then the rows
-    that are asked for are compared with each other.
+    that are asked for are compared with each other, and no other row is decoded.
 
     Args:
         original: ``(rows, dim)`` the table as it was.
-        coded: What became of it.
-        rows: Whose neighbours to look for.
+        coded: What became of it: a compressed table, or ``(rows, dim)``.
+        rows: Whose neighbours to look for, each once.
         neighbours: How many of each.
     """
+    shape = tuple(coded.shape) if isinstance(coded, Tensor) else (coded.rows, coded.dim)
     require(
-        original.shape == coded.shape and original.dim() == 2,
-        f"expected two tables of one shape, got {tuple(original.shape)} and {tuple(coded.shape)}",
+        tuple(original.shape) == shape,
+        f"expected two tables of one shape, got {tuple(original.shape)} and {shape}",
         ShapeError,
     )
     whole = len(rows) * original.numel() <= MOST_WORK
-    among = None if whole else rows.sort().values
-    candidates = len(original if among is None else among)
+    among = torch.arange(len(original)) if whole else rows.sort().values
     require(
-        candidates > neighbours and len(rows) > 0,
-        f"expected more than {neighbours} rows to find neighbours among, got {candidates}",
+        len(among) > neighbours and len(rows) > 0,
+        f"expected more than {neighbours} rows to find neighbours among, got {len(among)}",
         DataError,
     )
-    before, before_cosines = nearest_others(original, rows, neighbours, among)
-    after, after_cosines = nearest_others(coded, rows, neighbours, among)
-    return Neighbours(rows, before, after, before_cosines, after_cosines, candidates)
+    places = torch.searchsorted(among, rows)
+    before, before_cosines = nearest_others(taken(original, among), places, neighbours)
+    after, after_cosines = nearest_others(taken(coded, among), places, neighbours)
+    return Neighbours(rows, among[before], among[after], before_cosines, after_cosines, len(among))
+
+
+def taken(table: Table, rows: Tensor) -> Tensor:
+    """Some rows ``(n, dim)`` of a table; all of them in order cost no copy."""
+    if not isinstance(table, Tensor):
+        return table.dense() if len(rows) == table.rows else table(rows)
+    return table if len(rows) == len(table) else table[rows]
+
+
+def row_cosines(original: Tensor, coded: Table) -> Tensor:
+    """The cosine of each row with what became of it; 1 where both are zero."""
+    parts = []
+    with torch.no_grad():
+        for ids in torch.arange(len(original)).split(BLOCK_ROWS):
+            one = original[ids].float()
+            other = (coded[ids] if isinstance(coded, Tensor) else coded(ids)).float()
+            both_zero = ~(one.any(dim=1) | other.any(dim=1))
+            cosines = torch.nn.functional.cosine_similarity(one, other, dim=1)
+            parts.append(torch.where(both_zero, 1.0, cosines))
+    return torch.cat(parts)
 
 
 def neighbours(found: Neighbours, words: Sequence[str], examples: Sequence[int] = ()) -> Finding:

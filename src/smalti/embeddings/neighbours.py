@@ -127,36 +127,26 @@ def _solved(gram: Tensor, side: Tensor, regularisation: float) -> Tensor:
     return torch.cholesky_solve(side.unsqueeze(-1), root).squeeze(-1)
 
 
-def nearest_others(
-    vectors: Tensor, rows: Tensor, neighbours: int, among: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def nearest_others(vectors: Tensor, rows: Tensor, neighbours: int) -> tuple[Tensor, Tensor]:
     """The nearest other rows of some rows, by float32 cosines, and these cosines.
 
-    Memory beside the vectors is that of the candidates once more, and a block of scores.
+    Memory beside the vectors is theirs once more, and a block of scores.
 
     Args:
         vectors: ``(n, dim)``.
         rows: ``(m,)`` whose neighbours are wanted.
-        neighbours: How many; at most one less than there are candidates.
-        among: ``(k,)`` the rows that can be neighbours, in rising order; None for all.
+        neighbours: How many; less than ``n``.
 
     Returns:
         Rows and cosines ``(m, neighbours)``, the nearest first.
     """
-    candidates = units((vectors if among is None else vectors[among]).float())
-    if among is None:
-        own = rows
-    else:
-        own = torch.searchsorted(among, rows).clamp(max=len(among) - 1)
-        own = torch.where(among[own] == rows, own, -1)
+    candidates = units(vectors.float())
     ids, cosines = [], []
-    size = max(1, BLOCK_SCORES // len(candidates))
-    for some, itself in zip(rows.split(size), own.split(size), strict=True):
-        scores = units(vectors[some].float()) @ candidates.T
-        inside = torch.nonzero(itself >= 0).flatten()
-        scores[inside, itself[inside]] = -torch.inf
+    for some in rows.split(max(1, BLOCK_SCORES // len(candidates))):
+        scores = candidates[some] @ candidates.T
+        scores[torch.arange(len(some)), some] = -torch.inf
         found = scores.topk(neighbours, dim=1)
-        ids.append(found.indices if among is None else among[found.indices])
+        ids.append(found.indices)
         cosines.append(found.values)
     return torch.cat(ids), torch.cat(cosines)
 

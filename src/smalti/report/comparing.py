@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from smalti.analysis import find_neighbours
-from smalti.analysis.neighbours import NEIGHBOURS
+from smalti.analysis.neighbours import NEIGHBOURS, row_cosines
 from smalti.analysis.storage import FLOAT32
 from smalti.embeddings.full import FullTable
 from smalti.embeddings.tiers import Tier, tiers
@@ -20,7 +20,6 @@ from smalti.recipes.images.coding import encode_all, has_codes
 from smalti.report.frontiers import read_frontier
 from smalti.report.opening import kind_at, open_subject, original_table
 from smalti.report.tables import TableSubject
-from smalti.report.token_index import row_cosines
 
 # Rows whose neighbours are compared, and images whose codes are.
 ROWS, IMAGES = 5_000, 256

@@ -24,7 +24,7 @@ from smalti.analysis import (
     shared_codes,
     storage,
 )
-from smalti.analysis.neighbours import NEIGHBOURS
+from smalti.analysis.neighbours import NEIGHBOURS, row_cosines
 from smalti.analysis.storage import commonest
 from smalti.embeddings.base import CompressedEmbedding
 from smalti.embeddings.tiers import Tier, tiers
@@ -34,7 +34,7 @@ from smalti.report.examples import example_rows
 from smalti.report.mosaic import mosaic
 from smalti.report.page import Report
 from smalti.report.table_headline import table_headline
-from smalti.report.token_index import row_cosines, token_index
+from smalti.report.token_index import token_index
 from smalti.report.words import all_visible
 
 # Rows whose neighbours are looked for.
@@ -75,7 +75,7 @@ def report_table(
     neighbour_rows: int = NEIGHBOUR_ROWS,
     progress: bool | None = None,
 ) -> Report:
-    """Analyse a table; memory beside the table and its original is that of a decoded one.
+    """Analyse a table; a large one is decoded a few rows at a time.
 
     Args:
         subject: The table.
@@ -100,11 +100,9 @@ def report_table(
         found.extend(_by_use(subject))
         advance(1)
         if original is not None:
-            dense = table.dense().float()
-            cosines = row_cosines(original, dense)
+            cosines = row_cosines(original, table)
             advance(1)
-            near = _near(original, dense, order[:neighbour_rows])
-            del dense
+            near = _near(original, table, order[:neighbour_rows])
         if near is not None:
             chosen = example_rows(shown, near.rows.tolist(), words)
             found.append(neighbours(near, shown, chosen[:10]))
@@ -161,10 +159,10 @@ def _by_use(subject: TableSubject) -> Iterator[Finding]:
         yield coverage(texts, tokenizer, parts[0].ids, subject.table.rows)
 
 
-def _near(original: Tensor, dense: Tensor, rows: Tensor) -> Neighbours | None:
+def _near(original: Tensor, table: CompressedEmbedding, rows: Tensor) -> Neighbours | None:
     if len(original) <= 2 * NEIGHBOURS or len(rows) <= NEIGHBOURS:
         return None
-    return find_neighbours(original, dense, rows)
+    return find_neighbours(original, table, rows)
 
 
 def _sharing(

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from smalti.analysis import Neighbours
@@ -123,16 +122,3 @@ def _that_fit(
     taken = np.cumsum(wide[tier_of[order]] * 4 / 3)
     chosen[order[taken <= left]] = True
     return chosen
-
-
-def row_cosines(original: Tensor, coded: Tensor) -> Tensor:
-    """The cosine of each row with what became of it; 1 where both are zero."""
-    blocks = [
-        torch.where(
-            (one.norm(dim=1) == 0) & (other.norm(dim=1) == 0),
-            torch.ones(len(one)),
-            torch.nn.functional.cosine_similarity(one.float(), other.float(), dim=1),
-        )
-        for one, other in zip(original.split(1 << 14), coded.split(1 << 14), strict=True)
-    ]
-    return torch.cat(blocks)

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 from smalti.report.drawing.scales import Scale, short
 
 WIDTH, HEIGHT = 520, 270
-LEFT, RIGHT, TOP, BOTTOM = 54, 14, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 44
 # Colours repeat after so many series.
 COLOURS = 8
 
@@ -71,7 +71,7 @@ def frame(
     parts.extend(content)
     parts.append(words(x_title, (LEFT + right) / 2, HEIGHT - 6, kind="title"))
     parts.append(
-        f'<text class="title" transform="translate(13 {(TOP + bottom) / 2:.0f}) rotate(-90)" '
+        f'<text class="title" transform="translate(12 {(TOP + bottom) / 2:.0f}) rotate(-90)" '
         f'text-anchor="middle">{escape(y_title)}</text>'
     )
     return Markup(
