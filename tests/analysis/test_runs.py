@@ -46,7 +46,7 @@ def test_curves_are_the_journals_lines_by_sort() -> None:
         {"step": step, "kind": "train", "metrics": {"loss": 8 / step, "share/0": 0.25}}
         for step in (1, 2, 4)
     ]
-    evaluated = {"likelihood_loss": 1.5, "gradient_gap": 0.2}
+    evaluated = {"likelihood_loss": 1.5, "relative_gradient_gap": 0.2}
     journal.append({"step": 4, "kind": "evaluate", "metrics": evaluated})
     found = training_curves(journal)
     assert found.numbers["train: loss"]["value"] == [8, 4, 2]

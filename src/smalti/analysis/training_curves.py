@@ -13,6 +13,7 @@ from smalti.errors import DataError, require
 MOST_POINTS = 200
 # The shares of an adaptive pool's codebooks end in this and a number.
 SHARE = "share/"
+GAP = "relative_gradient_gap"
 
 
 def training_curves(journal: Sequence[Mapping[str, Any]], stage: str = "training") -> Finding:
@@ -57,7 +58,7 @@ def training_curves(journal: Sequence[Mapping[str, Any]], stage: str = "training
 
 
 def _gap(curves: Mapping[str, Mapping[str, list[float]]]) -> str:
-    gaps = [curve["value"] for name, curve in curves.items() if name.endswith("gradient_gap")]
+    gaps = [curve["value"] for name, curve in curves.items() if name.endswith(GAP)]
     if not gaps:
         return ""
     return f"; the gradient gap went from {gaps[0][0]:.1%} to {gaps[0][-1]:.1%}"
@@ -68,7 +69,7 @@ def _groups(names: list[str]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     sorts = (
         ("Losses", "loss", lambda leaf: "loss" in leaf),
         ("Choice of codebooks", "share of vectors", lambda leaf: SHARE in leaf),
-        ("Gradient gap, relative to the gradient without codes", "gap", lambda leaf: "gap" in leaf),
+        ("Gradient gap, relative to the gradient without codes", "gap", lambda leaf: leaf == GAP),
         ("Perplexity of codes", "codes", lambda leaf: "perplexity" in leaf),
         ("Distortion of codes", "squared error", lambda leaf: "distortion" in leaf),
         ("Error of reconstructions", "squared error, 0 to 1", lambda leaf: leaf == "mse_0_to_1"),

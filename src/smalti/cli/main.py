@@ -23,6 +23,7 @@ from smalti.cli.inspecting import inspect
 from smalti.cli.listing import list_family
 from smalti.cli.reconstructing import reconstruct
 from smalti.cli.reporting import report
+from smalti.cli.reproducing import reproduce
 from smalti.cli.sampling import sample
 from smalti.cli.training import train
 from smalti.errors import SmaltiError
@@ -48,6 +49,7 @@ app.command("reconstruct")(reconstruct)
 app.command("sample")(sample)
 app.command("encode")(encode)
 app.command("decode")(decode)
+app.command("reproduce")(reproduce)
 
 
 def _print_version(wanted: bool) -> None:

@@ -12,11 +12,22 @@ import typer
 
 from smalti.errors import ArtifactError, require
 
+# Characters of a line, where it may be longer than the terminal is wide.
+LONGEST = 1000
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    """Print one record, or a list of records with the same keys."""
+def show(
+    content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool, whole: bool = False
+) -> None:
+    """Print one record, or a list of records with the same keys.
+
+    Args:
+        content: What to print.
+        as_json: As JSON instead of a table.
+        whole: Whether a line may be longer than the terminal is wide: numbers that are cut off
+            say nothing.
+    """
     if as_json:
         typer.echo(json.dumps(content, indent=2))
         return
@@ -36,7 +47,11 @@ def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool
         table.add_column(last, overflow="fold")
         for record in content:
             table.add_row(*(_cell(value) for value in record.values()))
-    Console().print(table)
+    console = Console()
+    if whole:
+        needed = console.measure(table, options=console.options.update(width=LONGEST)).maximum
+        console = Console(width=max(console.width, needed))
+    console.print(table)
 
 
 def _cell(value: Any) -> str:

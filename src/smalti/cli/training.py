@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, show
 from smalti.cli.reporting import WithPage, page_beside
+from smalti.errors import ConfigError, UnknownSettingError
 
 if TYPE_CHECKING:
     from smalti.training import TrainingOutcome
@@ -20,7 +22,10 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the run.")],
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Another setting than the file's: training.steps=500."),
+        typer.Option(
+            "--set",
+            help="Another setting than the file's: training.steps=500, prior.0.labels=codes.",
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the latest checkpoint.")
@@ -47,7 +52,10 @@ def train(
 
     use_threads(threads)
     settings = read_settings(AutoencoderConfig, config, changes or ())
-    outcome = train_run(settings if seed is None else settings.with_seed(seed), output, resume)
+    try:
+        outcome = train_run(settings if seed is None else settings.with_seed(seed), output, resume)
+    except UnknownSettingError as error:
+        raise ConfigError(f"{error}{_remedy(error, changes or ())}") from error
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
         content: dict[str, Any] = {"directory": str(output), "finished": outcome.finished}
@@ -63,6 +71,19 @@ def train(
             typer.echo(f"report: {page}")
     if not outcome.finished:
         raise typer.Exit(1)
+
+
+def _remedy(error: UnknownSettingError, changes: Sequence[str]) -> str:
+    """What to type where a change gave a part another name and left the old one's settings."""
+    for change in changes:
+        place, _, value = change.partition("=")
+        parent, _, key = place.rpartition(".")
+        if parent and key == error.key and value.strip() == error.member:
+            return (
+                f". --set {change} changes the name alone, and {', '.join(error.unknown)} stays: "
+                f"replace the whole mapping, --set '{parent}={{{key}: {error.member}, ...}}'"
+            )
+    return ""
 
 
 def _figures(stage: TrainingOutcome) -> dict[str, Any]:

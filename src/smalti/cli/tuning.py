@@ -1,4 +1,4 @@
-"""``smalti tune table``: what each size of a table costs, and which is best."""
+"""``smalti tune``: its commands, and ``tune table``: what each size of a table costs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from smalti.artifacts import write_file
 from smalti.cli.options import (
     Columns,
     CountsFile,
@@ -25,6 +26,7 @@ from smalti.cli.options import (
 )
 from smalti.cli.output import AsJson, check_file, show, show_plan, tell
 from smalti.cli.reporting import WithPage, page_beside
+from smalti.cli.tuning_codebook import codebook
 
 app = typer.Typer(
     name="tune",
@@ -37,6 +39,9 @@ app = typer.Typer(
 @app.callback()
 def _tune() -> None:
     """Choose by measuring."""
+
+
+app.command("codebook")(codebook)
 
 
 @app.command("table")
@@ -61,7 +66,6 @@ def table(
 
     Example: smalti tune table all-MiniLM-L6-v2 --text corpus.txt --max-drop 0.5%
     """
-    from smalti.artifacts import write_file
     from smalti.data import read_labelled
     from smalti.hub.library import transformers_library
 
