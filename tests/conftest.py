@@ -207,7 +207,6 @@ def small_config() -> dict[str, Any]:
             **{"dim": 8, "width": 8, "hidden": 8, "depth": 1, "stages": 1},
         },
         "training": {**training, "picture_every": 12},
-        "watch": 16,
         "prior": {
             "model": {"prior": "autoregressive", "dim": 16, "depth": 1, "heads": 2},
             "training": training,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from smalti.analysis import rate_distortion, training_curves
+from smalti.analysis import codebook_balance, rate_distortion, training_curves
 from smalti.analysis.png import png
 from smalti.errors import DataError, ShapeError
 
@@ -39,6 +39,30 @@ def test_a_foreign_list_is_refused() -> None:
         rate_distortion([{"table": "x"}])
     with pytest.raises(DataError, match="at least one table"):
         rate_distortion([])
+
+
+def test_a_study_is_shown_with_rates_gaps_and_choices() -> None:
+    def arm(name: str, kind: str, error: float, bits: float) -> dict[str, object]:
+        shares = {"shares": [0.25, 0.75]} if kind == "adaptive" else {}
+        entries = [{"step": n, "relative_gradient_gap": 0.1 * n, **shares} for n in (1, 2)]
+        history = {"0": entries}
+        mean = {"mse_0_to_1": error, "rate_bits": bits}
+        return {"name": name, "kind": kind, "mean": mean, "history": history}
+
+    study = {
+        "pairs": [[4, 2], [8, 1]],
+        "steps": 2,
+        "in_words": ["best fixed pair: 8x1"],
+        "arms": [arm("4x2", "fixed", 0.2, 2.0), arm("pool", "adaptive", 0.1, 4.0)],
+    }
+    found = codebook_balance(study)
+    assert found.caption == "Best fixed pair: 8x1."
+    scatter, gaps, choices, _ = (figure.as_dict() for figure in found.figures)
+    assert [series["x"] for series in scatter["series"]] == [[2.0], [4.0]]
+    assert gaps["series"][0]["y"] == [0.1, 0.2]
+    assert [series["y"] for series in choices["series"]] == [[0.25, 0.25], [0.75, 0.75]]
+    with pytest.raises(DataError, match="lacks arms"):
+        codebook_balance({})
 
 
 def test_curves_are_the_journals_lines_by_sort() -> None:

@@ -3,6 +3,7 @@
 from smalti.analysis.change_rate import change_rate
 from smalti.analysis.code_distribution import code_distribution
 from smalti.analysis.code_group import CodeGroup
+from smalti.analysis.codebook_balance import codebook_balance
 from smalti.analysis.coverage import coverage
 from smalti.analysis.finding import Finding
 from smalti.analysis.frequency_bands import frequency_bands
@@ -21,6 +22,7 @@ __all__ = [
     "Neighbours",
     "change_rate",
     "code_distribution",
+    "codebook_balance",
     "coverage",
     "entropy_and_information",
     "find_neighbours",

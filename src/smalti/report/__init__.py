@@ -2,7 +2,7 @@
 
 from smalti.report.comparing import compare
 from smalti.report.compressed import report_compressed
-from smalti.report.frontiers import report_frontier
+from smalti.report.frontiers import report_frontier, report_study
 from smalti.report.image_runs import report_run
 from smalti.report.opening import make_report
 from smalti.report.page import Headline, Report
@@ -19,6 +19,7 @@ __all__ = [
     "report_compressed",
     "report_frontier",
     "report_run",
+    "report_study",
     "report_table",
     "write_page",
 ]

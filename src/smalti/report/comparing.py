@@ -17,7 +17,7 @@ from smalti.embeddings.tiers import Tier, tiers
 from smalti.errors import ConfigError, DataError, SmaltiError
 from smalti.recipes.images import load_run, read_unseen_images
 from smalti.recipes.images.coding import encode_all, has_codes
-from smalti.report.frontiers import read_frontier
+from smalti.report.frontiers import read_search
 from smalti.report.opening import kind_at, open_subject, original_table
 from smalti.report.tables import TableSubject
 
@@ -40,6 +40,8 @@ def compare(one: str | Path, other: str | Path, data: str | None = None) -> dict
     first, second = _kind(one), _kind(other)
     if first != second:
         raise ConfigError(f"can't compare {one}, a {first}, with {other}, a {second}")
+    if first == "study":
+        raise ConfigError(f"{one} holds a study: compare two of the runs inside of it")
     if first == "run":
         return _runs(Path(one), Path(other), data)
     if data is not None:
@@ -188,7 +190,7 @@ def _run_figures(path: Path, run: Any) -> dict[str, Any]:
 
 
 def _frontiers(one: Path, other: Path) -> dict[str, Any]:
-    a, b = read_frontier(one), read_frontier(other)
+    a, b = read_search(one), read_search(other)
     return {
         side: {
             "name": str(path),

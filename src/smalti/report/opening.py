@@ -20,16 +20,17 @@ from smalti.embeddings.saving import KIND as TABLE
 from smalti.embeddings.saving import load_table
 from smalti.errors import ArtifactError, ConfigError, DataError, SmaltiError, require
 from smalti.hub.library import transformers_library
+from smalti.recipes.images.codebook_balance.study import RESULTS as STUDY
 from smalti.recipes.images.saved_run import FOLDER
 from smalti.recipes.images.saved_run import KIND as IMAGES
-from smalti.report.frontiers import read_frontier, report_frontier
+from smalti.report.frontiers import read_search, report_frontier, report_study
 from smalti.report.image_runs import report_run
 from smalti.report.page import Report
 from smalti.report.tables import NEIGHBOUR_ROWS, TableSubject, report_table
 
 EXPECTED = (
-    "expected a model that smalti compress wrote, a saved table, a run of smalti train, or a file "
-    "of smalti tune"
+    "expected a model that smalti compress wrote, a saved table, a run of smalti train, or what "
+    "smalti tune wrote"
 )
 
 
@@ -66,14 +67,16 @@ def make_report(
     place = Path(path).expanduser()
     kind = kind_at(place)
     of_tables = [against, counts, *text, *columns, *words]
-    if kind in {"run", "frontier"} and any(given is not None for given in of_tables):
+    if kind in {"run", "frontier", "study"} and any(given is not None for given in of_tables):
         raise ConfigError(f"{place} holds no table: --against, --text and the like do not fit it")
     if kind != "run" and any(given is not None for given in (data, split, size)):
         raise ConfigError(f"{place} holds no image model: images do not fit it")
     if kind == "run":
         return report_run(place, data, split, size)
     if kind == "frontier":
-        return report_frontier(read_frontier(place), str(place))
+        return report_frontier(read_search(place), str(place))
+    if kind == "study":
+        return report_study(read_search(place / STUDY, "arms"), place.resolve().name)
     subject, tokenizer = open_subject(place, against)
     if text or counts is not None:
         subject = _counted(subject, tokenizer, text, columns, counts, progress)
@@ -81,7 +84,7 @@ def make_report(
 
 
 def kind_at(place: Path) -> str:
-    """What lies at a path: ``"table"``, ``"model"``, ``"run"`` or ``"frontier"``."""
+    """What lies at a path: ``"table"``, ``"model"``, ``"run"``, ``"frontier"`` or ``"study"``."""
     if place.is_file():
         require(place.suffix == ".json", f"{place} is a file; {EXPECTED}", ArtifactError)
         return "frontier"
@@ -94,6 +97,8 @@ def kind_at(place: Path) -> str:
         known = {TABLE: "table", IMAGES: "run"}
         require(kind in known, f"{place} holds a {kind}; {EXPECTED}", ArtifactError)
         return known[kind]
+    if (place / STUDY).is_file():
+        return "study"
     require(
         (place / "config.json").is_file(),
         f"{place} holds something else; {EXPECTED}",

@@ -25,7 +25,7 @@ from smalti.report.drawing import draw, numbers_behind, numbers_of
 
 # Which findings stand together, and in which order.
 CHAPTERS: dict[str, tuple[str, ...]] = {
-    "What was gained": ("storage", "rate_distortion"),
+    "What was gained": ("storage", "rate_distortion", "codebook_balance"),
     "What was lost": ("reconstructions", "frequency_bands", "coverage", "neighbours"),
     "What the codes look like": (
         "code_distribution",
