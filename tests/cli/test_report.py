@@ -97,6 +97,9 @@ def test_a_damaged_or_foreign_directory_gives_one_line_and_no_page(
     small_model: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
+    mute = tmp_path / "mute"
+    shutil.copytree(small, mute)
+    (mute / "tokenizer.json").write_text("{}")
     weights = small / "model.safetensors"
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -106,6 +109,7 @@ def test_a_damaged_or_foreign_directory_gives_one_line_and_no_page(
     dense = small_model("encoder")
     for place, word in (
         (small, "damaged"),
+        (mute, "can't open the tokenizer"),
         (tmp_path / "foreign", "holds something else"),
         (tmp_path / "absent", "nothing at"),
         (dense, "not a model with a compressed table"),

@@ -91,4 +91,5 @@ def _dots(series: Series, x: Scale, y: Scale, x_title: str, kind: str) -> Iterat
     for one, other, label in _points(series):
         name = ": ".join(part for part in (series.name, label) if part)
         tip = f"{name}\n{shown(other)} at {shown(one)} {x_title}".strip()
-        yield mark("circle", tip, cx=x(one), cy=y(other), r=3.5, **{"class": kind})
+        size = 5.5 if kind.startswith("point") else 3.5
+        yield mark("circle", tip, cx=x(one), cy=y(other), r=size, **{"class": kind})
