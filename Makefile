@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The interpreter under either of its usual names.
 FOUND := $(shell command -v $(PYTHON) || command -v python3)
 
-.PHONY: help demo digits test test-fast check bench wheel clean
+.PHONY: help demo digits browser test test-fast check bench wheel clean
 
 help:
 	@echo "make demo       a sentence encoder with a table 25 times smaller, and what it cost"
@@ -34,7 +34,15 @@ demo: .venv/.base
 digits: .venv/.base
 	$(BIN)/python examples/digits.py
 
-test: .venv/.base
+# What opens pages in tests. Without it, and without the right to install it, they are skipped.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 \
+		&& command -v chromedriver >/dev/null 2>&1 \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+			&& apt-get install -y -qq chromium chromium-driver >/dev/null 2>&1; } \
+		|| echo "no Chromium here: tests that open pages in a browser will be skipped"
+
+test: .venv/.base browser
 	$(BIN)/python -m pytest -n 2
 
 test-fast: .venv/.base

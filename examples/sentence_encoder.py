@@ -1,8 +1,8 @@
 """The demo: a real sentence encoder with an embedding table 25 times smaller.
 
 Takes all-MiniLM-L6-v2 from its package, compresses its table on sentences of Python's own
-manual, opens the result in a new process with ``AutoModel``, and prints what every method
-loses at equal bytes on sentences that none of them has seen.
+manual, opens the result in a new process with ``AutoModel``, prints what every method loses at
+equal bytes on sentences that none of them has seen, and writes a page that shows it all.
 
     python examples/sentence_encoder.py [DIRECTORY]
 """
@@ -22,16 +22,20 @@ from rich.console import Console
 from rich.table import Table
 
 import smalti
+from smalti.artifacts import PAGE
 from smalti.embeddings import build_compressor
 from smalti.hub.choosing.candidates import sized
 from smalti.hub.choosing.judging import Judge
 from smalti.hub.choosing.searching import describe
 from smalti.hub.choosing.survey import survey
 from smalti.hub.compressing import table_of
+from smalti.report import report_compressed, write_page
 
 MODEL = "all-MiniLM-L6-v2"
 # Plain product codes, the partial sparse codes of the paper, principal components, integers.
 METHODS = ("product", "sparse", "low_rank", "integer")
+# The page knows the neighbours of so many tokens.
+NEIGHBOURS = 20_000
 # The last sentences, which no table is fitted to.
 JUDGED = 256
 RELOAD = """
@@ -116,7 +120,9 @@ def main() -> None:
     )
     console.print("\nwhat is kept of the outputs on unseen sentences (1 is all), at equal bytes:")
     console.print(shown)
+    page = write_page(report_compressed(small, neighbour_rows=NEIGHBOURS), place / PAGE)
     console.print(f"\n{time.perf_counter() - begun:.0f} seconds")
+    console.print(f"report: {page} (open it in a browser)", soft_wrap=True)
 
 
 if __name__ == "__main__":

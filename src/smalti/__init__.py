@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from smalti.hub.registration import ensure_registered
 
 if TYPE_CHECKING:
-    from smalti import embeddings, hub, quantizers
+    from smalti import analysis, embeddings, hub, quantizers, report
     from smalti.embeddings import build_compressor, build_table
+    from smalti.embeddings.saving import load_table, save_table
     from smalti.hub import (
         SmaltiConfig,
         compress,
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "SmaltiConfig",
     "__version__",
+    "analysis",
     "build",
     "build_compressor",
     "build_table",
@@ -38,15 +40,18 @@ __all__ = [
     "hub",
     "load",
     "load_model",
+    "load_table",
     "open_model",
     "quantizers",
     "replace_table",
+    "report",
     "save",
     "save_model",
+    "save_table",
     "tune_table",
 ]
 
-_PACKAGES = {"embeddings", "hub", "quantizers"}
+_PACKAGES = {"analysis", "embeddings", "hub", "quantizers", "report"}
 _HOMES = {
     "SmaltiConfig": "smalti.hub",
     "build": "smalti.quantizers",
@@ -56,10 +61,12 @@ _HOMES = {
     "export_model": "smalti.hub",
     "load": "smalti.quantizers.saving",
     "load_model": "smalti.hub",
+    "load_table": "smalti.embeddings.saving",
     "open_model": "smalti.hub",
     "replace_table": "smalti.hub",
     "save": "smalti.quantizers.saving",
     "save_model": "smalti.hub",
+    "save_table": "smalti.embeddings.saving",
     "tune_table": "smalti.hub",
 }
 

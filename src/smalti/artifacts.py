@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 TENSORS = "tensors.safetensors"
+# The page about an artifact that may stand beside its files, and what such pages begin with.
+PAGE = "report.html"
+PAGE_MARK = '<meta name="generator" content="smalti">'
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,18 @@ def _is_replaceable(place: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     ours = isinstance(manifest, dict) and {"format_version", "kind", "checksum"} <= manifest.keys()
+    if is_page(place / PAGE):
+        names.discard(PAGE)
     return not names or (ours and names <= {MANIFEST, *manifest.get("sha256", {})})
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that smalti wrote, and can write again."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return PAGE_MARK in file.read(1000)
+    except OSError:
+        return False
 
 
 def _move_into_place(draft: Path, place: Path) -> None:

@@ -38,8 +38,8 @@ def test_tokens_and_texts_are_counted_by_hand(words: Any) -> None:
         "token_coverage": 6 / 8,
         "sentence_coverage": 2 / 4,
     }
-    assert "75.00% of the tokens" in found.answer
-    assert "50.00% of the texts" in found.answer
+    assert "75.00% of the tokens" in found.caption
+    assert "50.00% of the texts" in found.caption
 
 
 def test_all_rows_cover_all_and_none_cover_none(words: Any) -> None:

@@ -523,7 +523,7 @@ def test_tuning_prints_and_saves_the_frontier(
     marked = [line for line in done.out.splitlines() if line.startswith("*  ")]
     assert len(marked) == len(saved["frontier"])
     assert f"best: {saved['best']['table']}" in done.out
-    assert [path.name for path in Path.cwd().iterdir()] == ["frontier.json"]
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["frontier.html", "frontier.json"]
 
 
 def test_the_command_that_tuning_names_makes_the_table(
@@ -632,7 +632,7 @@ def test_an_interrupted_tuning_is_taken_up_again(
         trial["seconds"] for trial in json.loads(Path("frontier.json").read_text())["trials"]
     ]
     assert [round(some, 1) for some in made_before] == seconds[: len(made_before)]
-    assert [path.name for path in here.iterdir()] == ["frontier.json"]
+    assert sorted(path.name for path in here.iterdir()) == ["frontier.html", "frontier.json"]
 
 
 def test_every_option_has_help(command: Callable[..., Done]) -> None:

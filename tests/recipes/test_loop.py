@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from smalti.embeddings.differentiable import Differentiable
-from smalti.recipes.loop import learn
+from smalti.recipes.loop import Watch, learn
 
 STEPS = 5
 
@@ -19,7 +19,9 @@ class InterruptedRunError(Exception):
     """Stands for a killed process."""
 
 
-def run(checkpoint: Path | None, stop_after: int | None = None) -> dict[str, Tensor]:
+def run(
+    checkpoint: Path | None, stop_after: int | None = None, watch: Watch | None = None
+) -> dict[str, Tensor]:
     torch.manual_seed(0)
     table = Differentiable("centroid", 2, 4).start(20, 4)
     model = nn.Sequential(table, nn.Dropout(0.2), nn.Linear(4, 1))
@@ -43,6 +45,7 @@ def run(checkpoint: Path | None, stop_after: int | None = None) -> dict[str, Ten
         steps=STEPS,
         learning_rate=0.01,
         checkpoint=checkpoint,
+        watch=watch,
     )
     return model.state_dict()
 
@@ -80,3 +83,12 @@ def test_the_tables_own_loss_is_learned_too() -> None:
         learning_rate=0.01,
     )
     assert not torch.equal(table.quantizer.keys.detach(), before)
+
+
+def test_a_watcher_sees_every_epoch_and_changes_nothing() -> None:
+    whole = run(None)
+    seen: list[tuple[int, bool]] = []
+    watched = run(None, watch=lambda epoch, model: seen.append((epoch, model.training)))
+    assert seen == [(1, False), (2, False), (3, False), (4, False)]
+    for name, tensor in whole.items():
+        assert torch.equal(tensor, watched[name]), name

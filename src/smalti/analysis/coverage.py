@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smalti.analysis.figures import bars_of
 from smalti.analysis.finding import Finding
 from smalti.data.tokens import encode
 from smalti.errors import DataError, ShapeError, require
@@ -54,7 +55,8 @@ def coverage(texts: Iterable[str], tokenizer: Any, kept: Tensor, rows: int) -> F
     require(tokens > 0, "expected at least one text with a token, got none", DataError)
     of_tokens, of_sentences = covered_tokens / tokens, covered_sentences / sentences
     return Finding(
-        question="How much of the text needs only rows that are kept as they were?",
+        name="coverage",
+        title="How much of the text needs only rows that are kept as they were?",
         numbers={
             "rows": rows,
             "kept": int(is_kept.sum()),
@@ -63,10 +65,22 @@ def coverage(texts: Iterable[str], tokenizer: Any, kept: Tensor, rows: int) -> F
             "token_coverage": of_tokens,
             "sentence_coverage": of_sentences,
         },
-        answer=(
+        caption=(
             f"The {int(is_kept.sum()):,} kept rows of {rows:,} cover {of_tokens:.2%} of the tokens "
             f"and all tokens of {of_sentences:.2%} of the texts."
         ),
+        figures=[
+            bars_of(
+                "What kept rows cover",
+                "of what",
+                "share",
+                {
+                    "rows of the table": int(is_kept.sum()) / rows,
+                    "tokens of the text": of_tokens,
+                    "whole texts": of_sentences,
+                },
+            )
+        ],
     )
 
 

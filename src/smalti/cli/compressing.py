@@ -23,6 +23,7 @@ from smalti.cli.options import (
     use_threads,
 )
 from smalti.cli.output import AsJson, show, show_plan, tell
+from smalti.cli.reporting import WithPage, page_beside
 from smalti.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def compress(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace whatever is at the output.")
     ] = False,
+    with_page: WithPage = True,
     seed: Seed = 0,
     threads: Threads = None,
     dry_run: DryRun = False,
@@ -70,11 +72,12 @@ def compress(
     """Compress the embedding table of a model, and save the model.
 
     Without a method the best table for the size, or the smallest for the drop, is searched for;
-    with neither size nor drop, the smallest that loses at most 2%.
+    with neither size nor drop, the smallest that loses at most 2%. A page in the directory,
+    report.html, shows what was gained and lost.
 
     Example: smalti compress all-MiniLM-L6-v2 --text corpus.txt --size 4% -o small
     """
-    from smalti.artifacts import as_path
+    from smalti.artifacts import PAGE, as_path
     from smalti.data import read_labelled
     from smalti.hub.library import transformers_library
 
@@ -112,14 +115,22 @@ def compress(
     found = compressing.compress(model, **inputs, **wish, labelled=examples)
     assert output is not None  # checked above
     place = found.save(output, overwrite=overwrite)
-    _report(found, place, as_json)
-
-
-def _report(found: Compressed, place: Path, as_json: bool) -> None:
     tell(found.notes)
+    page = None
+    if with_page:
+        from smalti.report import report_compressed
+
+        page = page_beside(lambda: report_compressed(found), place / PAGE)
+    _report(found, place, page, as_json)
+
+
+def _report(found: Compressed, place: Path, page: str | None, as_json: bool) -> None:
     content = {"directory": str(place), **found.figures}
     if as_json:
         content["sizes"] = found.table.size().as_dict()
         content["trials"] = [trial.as_dict() for trial in found.trials]
         content["notes"] = list(found.notes)
+        content |= {"report": page} if page else {}
     show(content, as_json)
+    if page and not as_json:
+        typer.echo(f"report: {page}")

@@ -122,7 +122,7 @@ def evaluate(
         if one is not None:
             typer.echo(f"{role}: {one.name}, {one.kind}, {one.architecture}")
     show(rows(found), as_json)
-    for sentence in [*(str(finding.answer) for finding in findings.values()), *found.notes]:
+    for sentence in [*(str(finding.caption) for finding in findings.values()), *found.notes]:
         typer.echo(sentence)
 
 

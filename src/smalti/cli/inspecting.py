@@ -67,24 +67,43 @@ def _model(directory: Path, as_json: bool) -> dict[str, Any]:
 
 def _artifact(directory: Path, as_json: bool) -> dict[str, Any]:
     from smalti.artifacts import read_manifest
+    from smalti.embeddings.saving import KIND as TABLE
     from smalti.recipes.images.saved_run import KIND
 
     manifest = read_manifest(directory)
-    images = manifest["kind"] == KIND
+    known = {KIND: _images, TABLE: _table}
+    describe = known.get(manifest["kind"], _layer)
     return {
         "directory": str(directory),
         "kind": manifest["kind"],
         "format_version": manifest["format_version"],
-        **(_images(directory, manifest, as_json) if images else _layer(directory, manifest)),
+        **describe(directory, manifest, as_json),
         "bytes": sum(manifest["sizes"].values()),
         "origin": manifest["origin"],
         "versions": manifest["versions"],
     }
 
 
-def _layer(directory: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def _table(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[str, Any]:
+    from smalti.embeddings.saving import load_table
+    from smalti.embeddings.tiers import tiers
+
+    saved = load_table(directory)
+    stored = [f"{len(tier.ids):,} rows as {tier.words}" for tier in tiers(saved.table)]
+    return {
+        **(manifest["spec"] if as_json else {}),
+        "rows": saved.table.rows,
+        "dim": saved.table.dim,
+        "stored as": stored,
+        "sizes": saved.table.size().as_dict(),
+        "tokens": saved.tokens is not None,
+    }
+
+
+def _layer(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[str, Any]:
     from smalti.quantizers.saving import load
 
+    del as_json
     layer = load(directory)
     return {
         **manifest["spec"],

@@ -15,12 +15,14 @@ from smalti import __version__
 from smalti.cli import tuning
 from smalti.cli.compressing import compress
 from smalti.cli.decoding import decode
+from smalti.cli.diffing import diff
 from smalti.cli.encoding import encode
 from smalti.cli.evaluating import evaluate
 from smalti.cli.exporting import export
 from smalti.cli.inspecting import inspect
 from smalti.cli.listing import list_family
 from smalti.cli.reconstructing import reconstruct
+from smalti.cli.reporting import report
 from smalti.cli.reproducing import reproduce
 from smalti.cli.sampling import sample
 from smalti.cli.training import train
@@ -40,6 +42,8 @@ app.command("compress")(compress)
 app.add_typer(tuning.app)
 app.command("evaluate")(evaluate)
 app.command("export")(export)
+app.command("report")(report)
+app.command("diff")(diff)
 app.command("train")(train)
 app.command("reconstruct")(reconstruct)
 app.command("sample")(sample)

@@ -10,6 +10,7 @@ import typer
 
 from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, show
+from smalti.cli.reporting import WithPage, page_beside
 from smalti.errors import ConfigError, UnknownSettingError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def train(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, help="Of everything that is trained.")
     ] = None,
+    with_page: WithPage = True,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +46,7 @@ def train(
     """
     import os
 
+    from smalti.artifacts import PAGE
     from smalti.recipes.images import AutoencoderConfig, train_run
     from smalti.training import read_settings
 
@@ -55,9 +58,17 @@ def train(
         raise ConfigError(f"{error}{_remedy(error, changes or ())}") from error
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
-        content = {"directory": str(output), "finished": outcome.finished}
+        content: dict[str, Any] = {"directory": str(output), "finished": outcome.finished}
+        page = None
+        if with_page and outcome.finished:
+            from smalti.report import report_run
+
+            page = page_beside(lambda: report_run(output), output / PAGE)
+            content |= {"report": page} if page and as_json else {}
         shown = {"stages": stages} if as_json else _rows(stages)
         show({**content, **shown}, as_json)
+        if page and not as_json:
+            typer.echo(f"report: {page}")
     if not outcome.finished:
         raise typer.Exit(1)
 

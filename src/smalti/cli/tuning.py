@@ -25,6 +25,7 @@ from smalti.cli.options import (
     use_threads,
 )
 from smalti.cli.output import AsJson, check_file, show, show_plan, tell
+from smalti.cli.reporting import WithPage, page_beside
 from smalti.cli.tuning_codebook import codebook
 
 app = typer.Typer(
@@ -55,6 +56,7 @@ def table(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write all that was tried.")
     ] = Path("frontier.json"),
+    with_page: WithPage = True,
     seed: Seed = 0,
     threads: Threads = None,
     dry_run: DryRun = False,
@@ -91,11 +93,19 @@ def table(
     content = found.as_dict()
     write_file(output, json.dumps({"model": model, **content}, indent=2) + "\n")
     tell(found.notes)
+    page = None
+    if with_page:
+        from smalti.report import report_frontier
+
+        named = {"model": model, **content}
+        page = page_beside(lambda: report_frontier(named, str(output)), output.with_suffix(".html"))
     if as_json:
-        show(content, as_json)
+        show({**content, **({"report": page} if page else {})}, as_json)
         return
     show(_rows(content), as_json)
     typer.echo(f"* no other is better at that size or less. All settings: {output}")
+    if page:
+        typer.echo(f"report: {page}")
     if content["best"] is not None:
         chosen = content["best"]
         same = [f"--seed={seed}", *(f"--text={path}" for path in text or ())]

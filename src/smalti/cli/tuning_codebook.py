@@ -11,6 +11,7 @@ import typer
 
 from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, show, tell
+from smalti.cli.reporting import WithPage, page_beside
 from smalti.errors import ConfigError, require
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def codebook(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a study that was stopped.")
     ] = False,
+    with_page: WithPage = True,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
@@ -84,10 +86,20 @@ def codebook(
     )
     if found is None:
         raise typer.Exit(1)
+    page = None
+    if with_page:
+        from smalti.artifacts import PAGE
+        from smalti.report import report_study
+
+        content = found.as_dict()
+        page = page_beside(lambda: report_study(content, output.resolve().name), output / PAGE)
     if as_json:
         show(found.as_dict(), as_json)
+        tell([f"report: {page}"] if page else [])
         return
     _print(found, output)
+    if page:
+        typer.echo(f"report: {page}")
 
 
 def _pairs(

@@ -21,6 +21,9 @@ from torch import Tensor
 from smalti.codes.packing import checked_sizes
 from smalti.errors import DataError, ShapeError, require
 
+# Up to so many numbers a sample are counted one by one; sorting takes longer.
+FEW = 16
+
 
 class MutualInformation(NamedTuple):
     """Estimates in nats for all pairs of codebooks: symmetric matrices, 0 on the diagonal."""
@@ -66,10 +69,14 @@ def mutual_information(
     plug_in = torch.zeros(len(sizes), len(sizes), dtype=torch.float64)
     shuffled = torch.zeros_like(plug_in)
     order = torch.randperm(len(columns[0]), generator=generator)
+    mixed = [column[order] for column in columns]
+    alone = [_entropy(column) for column in columns]
     for one in range(len(sizes)):
         for other in range(one + 1, len(sizes)):
-            plug_in[one, other] = plug_in[other, one] = _of_pair(columns[one], columns[other])
-            by_chance = _of_pair(columns[one], columns[other][order])
+            most = alone[one] + alone[other]
+            told = (most - _joint_entropy(columns[one], columns[other])).clamp(min=0)
+            by_chance = (most - _joint_entropy(columns[one], mixed[other])).clamp(min=0)
+            plug_in[one, other] = plug_in[other, one] = told
             shuffled[one, other] = shuffled[other, one] = by_chance
     return MutualInformation(plug_in, shuffled)
 
@@ -80,10 +87,15 @@ def _renumbered(codes: Tensor) -> Tensor:
     return ranks
 
 
-def _of_pair(one: Tensor, other: Tensor) -> Tensor:
-    """I = H1 + H2 - H12, each from counts; only pairs that occur are counted."""
-    pairs = one * (int(other.max()) + 1) + other
-    parts = (torch.unique(each, return_counts=True)[1] for each in (one, other, pairs))
-    first, second, joint = (torch.special.entr(c.double() / len(one)).sum() for c in parts)
-    shared: Tensor = (first + second - joint).clamp(min=0)
-    return shared
+def _joint_entropy(one: Tensor, other: Tensor) -> Tensor:
+    return _entropy(one * (int(other.max()) + 1) + other)
+
+
+def _entropy(numbers: Tensor) -> Tensor:
+    """From counts; where numbers are large, only those that occur are counted."""
+    if int(numbers.max()) <= FEW * len(numbers):
+        counts = torch.bincount(numbers)
+    else:
+        counts = torch.unique(numbers, return_counts=True)[1]
+    entropy: Tensor = torch.special.entr(counts.double() / len(numbers)).sum()
+    return entropy

@@ -13,6 +13,8 @@ SPARE = 3
 # Numbers of the neighbours that are gathered at a time: few enough for little memory, and
 # enough that threads are not woken for nothing.
 BLOCK_GATHERED = 1 << 20
+# Rows whose neighbours are compared at a time.
+BLOCK_SHARED = 4096
 # Without a constraint, keeps the weights of nearly equal neighbours small; costs no cosine.
 RIDGE = 1e-6
 
@@ -123,3 +125,36 @@ def _solved(gram: Tensor, side: Tensor, regularisation: float) -> Tensor:
     gram = gram + torch.diag_embed(ridge.unsqueeze(1).expand_as(side))
     root = torch.linalg.cholesky(gram)
     return torch.cholesky_solve(side.unsqueeze(-1), root).squeeze(-1)
+
+
+def nearest_others(vectors: Tensor, rows: Tensor, neighbours: int) -> tuple[Tensor, Tensor]:
+    """The nearest other rows of some rows, by float32 cosines, and these cosines.
+
+    Memory beside the vectors is theirs once more, and a block of scores.
+
+    Args:
+        vectors: ``(n, dim)``.
+        rows: ``(m,)`` whose neighbours are wanted.
+        neighbours: How many; less than ``n``.
+
+    Returns:
+        Rows and cosines ``(m, neighbours)``, the nearest first.
+    """
+    candidates = units(vectors.float())
+    ids, cosines = [], []
+    for some in rows.split(max(1, BLOCK_SCORES // len(candidates))):
+        scores = candidates[some] @ candidates.T
+        scores[torch.arange(len(some)), some] = -torch.inf
+        found = scores.topk(neighbours, dim=1)
+        ids.append(found.indices)
+        cosines.append(found.values)
+    return torch.cat(ids), torch.cat(cosines)
+
+
+def shared_neighbours(before: Tensor, after: Tensor) -> Tensor:
+    """The share ``(n,)`` of each row's neighbours ``(n, neighbours)`` that stay neighbours."""
+    parts = [
+        (one[:, :, None] == other[:, None, :]).any(dim=2).double().mean(dim=1)
+        for one, other in zip(before.split(BLOCK_SHARED), after.split(BLOCK_SHARED), strict=True)
+    ]
+    return torch.cat(parts)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from smalti.data import Labelled, TokenCounts
 from smalti.embeddings import CompressedEmbedding, Compressor
 from smalti.errors import require
@@ -36,6 +38,8 @@ class Compressed:
         trials: All tables that were tried.
         notes: What the user should know.
         source: Where the original came from.
+        original: ``(rows, dim)`` the table that it was made from.
+        counts: How often each row is used.
     """
 
     model: Model
@@ -45,6 +49,8 @@ class Compressed:
     trials: list[Trial]
     notes: tuple[str, ...]
     source: Path | None
+    original: Tensor
+    counts: TokenCounts
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
         """Write a directory that ``AutoModel.from_pretrained`` opens once smalti is imported."""
@@ -134,16 +140,27 @@ def compress(
         "seconds": round(time.perf_counter() - begun, 1),
     }
     figures = {key: value for key, value in figures.items() if value is not None}
-    name = str(opened.name)
+    original = find_group(opened.model).weight.detach()
     small = replace_table(
         opened.model,
         table,
-        name=name,
+        name=str(opened.name),
+        figures=figures,
         compressor=chosen.spec(),
         text=[Path(source).name for source in known.counts.sources],
     )
     notes = (*known.notes, *_warnings(wish, opened, trial))
-    return Compressed(small, opened.tokenizer, table, figures, trials, notes, opened.path)
+    return Compressed(
+        small,
+        opened.tokenizer,
+        table,
+        figures,
+        trials,
+        notes,
+        opened.path,
+        original,
+        known.counts,
+    )
 
 
 def plan(

@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from smalti.embeddings.neighbours import nearest_others, shared_neighbours
 from smalti.errors import ShapeError, require
 from smalti.hub.batching import Batches
 from smalti.hub.library import Model
 from smalti.hub.outputs import TokenModel, TokenOutputs
 
 NEIGHBOURS = 10
-# Texts whose neighbours are looked for at a time.
-BLOCK = 1024
 # Of the tokens of a text, the share that masked models have to guess, as in their training.
 MASKED = 0.15
 
@@ -53,22 +52,10 @@ def neighbour_overlap(original: Tensor, changed: Tensor, neighbours: int = NEIGH
         0 < neighbours < len(original),
         f"expected more texts than neighbours, got {len(original)} and {neighbours}",
     )
-    shared = sum(
-        int((before[:, :, None] == after[:, None, :]).sum())
-        for before, after in zip(
-            _nearest(original, neighbours), _nearest(changed, neighbours), strict=True
-        )
-    )
-    return shared / (len(original) * neighbours)
-
-
-def _nearest(vectors: Tensor, neighbours: int) -> Iterator[Tensor]:
-    """The nearest texts ``(n, neighbours)`` of each text but itself, a block at a time."""
-    unit = functional.normalize(vectors.float(), dim=1)
-    for places in torch.arange(len(unit)).split(BLOCK):
-        cosines = unit[places] @ unit.T
-        cosines[torch.arange(len(places)), places] = -torch.inf
-        yield cosines.topk(neighbours, dim=1).indices
+    rows = torch.arange(len(original))
+    before, _ = nearest_others(original, rows, neighbours)
+    after, _ = nearest_others(changed, rows, neighbours)
+    return shared_neighbours(before, after).double().mean().item()
 
 
 def class_fidelity(original: Tensor, changed: Tensor) -> dict[str, float]:

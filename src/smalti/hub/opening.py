@@ -147,4 +147,11 @@ def _tokenizer(name: str, place: str | Path) -> Any:
     # Where there is none, transformers makes one that knows no words.
     if isinstance(place, Path) and not any(any(place.glob(file)) for file in TOKENIZERS):
         return None
-    return _read(name, transformers_library().AutoTokenizer.from_pretrained, place)
+    try:
+        return _read(name, transformers_library().AutoTokenizer.from_pretrained, place)
+    except SmaltiError:
+        raise
+    except Exception as error:  # A damaged tokenizer makes its library raise almost anything.
+        raise DataError(
+            f"can't open the tokenizer of {name}: it is damaged ({type(error).__name__}: {error})"
+        ) from error

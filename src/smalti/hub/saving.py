@@ -12,7 +12,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from smalti.artifacts import as_path, draft_of, versions
+from smalti.artifacts import PAGE, as_path, draft_of, is_page, versions
 from smalti.errors import ArtifactError, SmaltiError, require
 from smalti.hub.card import model_card
 from smalti.hub.groups import input_embedding
@@ -158,6 +158,8 @@ def seal_files(draft: Path, content: Mapping[str, Any]) -> None:
 def is_ours(directory: Path) -> bool:
     """Whether a directory is empty, or was written by smalti with nothing added since."""
     present = {str(f.relative_to(directory)) for f in directory.rglob("*") if f.is_file()}
+    if is_page(directory / PAGE):
+        present.discard(PAGE)
     try:
         seals = [read_seal(file) for file in directory.glob("*.safetensors")]
         written = [set(note["files"]) for note in seals if note is not None]

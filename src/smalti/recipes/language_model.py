@@ -19,7 +19,7 @@ from smalti.data.locate import locate
 from smalti.data.text import read_texts
 from smalti.embeddings.base import Compressor
 from smalti.errors import DataError, require
-from smalti.recipes.loop import learn
+from smalti.recipes.loop import Watch, learn
 from smalti.recipes.outcome import Outcome, exported, input_table, table_bytes
 
 SPLITS = ("train", "valid", "test")
@@ -120,6 +120,7 @@ def train(
     learning_rate: float = 2e-3,
     seed: int = 0,
     checkpoint: Path | None = None,
+    watch: Watch | None = None,
 ) -> Outcome:
     """Train a language model and report its perplexity and its input table's size.
 
@@ -134,6 +135,7 @@ def train(
         learning_rate: The highest, of Adam.
         seed: Of everything random.
         checkpoint: A file to write after each epoch and to resume from.
+        watch: Called with the epochs done and the model, after each epoch.
     """
     began = time.monotonic()
     ids, words = as_ids(penn_treebank() if texts is None else texts)
@@ -163,6 +165,7 @@ def train(
             steps=sum(1 for _ in windows(ids["train"], columns)),
             learning_rate=learning_rate,
             checkpoint=checkpoint,
+            watch=watch,
         )
     model.embedding, same = exported(table)
     stored = table_bytes(model.embedding)

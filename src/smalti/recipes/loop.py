@@ -13,6 +13,8 @@ from smalti.embeddings.differentiable_table import learning_loss
 from smalti.progress import progress_bar
 
 Batch = TypeVar("Batch")
+# Called with how many epochs are done, and the model in evaluation mode.
+Watch = Callable[[int, nn.Module], None]
 # The share of all steps in which the learning rate rises.
 WARM_UP = 0.02
 
@@ -27,6 +29,7 @@ def learn(
     learning_rate: float,
     clip: float = 1.0,
     checkpoint: Path | None = None,
+    watch: Watch | None = None,
 ) -> None:
     """Adam with a warm-up and a linear fall to zero; coded tables add their own loss.
 
@@ -39,6 +42,7 @@ def learn(
         learning_rate: The highest.
         clip: The largest norm of the gradient.
         checkpoint: A file that is written after each epoch and resumed from.
+        watch: Called after each epoch; it must not change the model.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     total = epochs * steps
@@ -60,6 +64,8 @@ def learn(
                 schedule.step()
                 advance(1)
             _keep(kept, epoch + 1, checkpoint)
+            if watch is not None:
+                watch(epoch + 1, model.eval())
 
 
 def _resume(kept: dict[str, Any], checkpoint: Path | None) -> int:

@@ -15,7 +15,7 @@ from torch.nn import functional
 from smalti.data.labelled import Labelled, read_labelled
 from smalti.data.locate import locate
 from smalti.embeddings.base import Compressor
-from smalti.recipes.loop import learn
+from smalti.recipes.loop import Watch, learn
 from smalti.recipes.outcome import Outcome, exported, input_table, table_bytes
 
 WORD = re.compile(r"\w+")
@@ -69,6 +69,13 @@ def ag_news() -> tuple[Labelled, Labelled]:
     return train.without(test), test
 
 
+def held_out(known: Labelled) -> tuple[Labelled, Labelled]:
+    """The texts that validate, the same for every seed, and those that are learned from."""
+    held = int(HELD_OUT * len(known))
+    mixed = torch.randperm(len(known), generator=torch.Generator().manual_seed(0)).tolist()
+    return known.pick(mixed[:held]), known.pick(mixed[held:])
+
+
 def words_of(texts: Sequence[str], least: int = 2) -> dict[str, int]:
     """A number from 1 on for each word that occurs ``least`` times, the commonest first."""
     counts = Counter(word for text in texts for word in WORD.findall(text.lower()))
@@ -113,6 +120,7 @@ def train(
     learning_rate: float = 1e-3,
     seed: int = 0,
     checkpoint: Path | None = None,
+    watch: Watch | None = None,
 ) -> Outcome:
     """Train a classifier and report its accuracy in percent and its input table's size.
 
@@ -127,13 +135,11 @@ def train(
         learning_rate: The highest, of Adam.
         seed: Of everything random.
         checkpoint: A file to write after each epoch and to resume from.
+        watch: Called with the epochs done and the model, after each epoch.
     """
     began = time.monotonic()
     known, test = ag_news() if texts is None else texts
-    held = int(HELD_OUT * len(known))
-    # The same texts are held out for every seed.
-    mixed = torch.randperm(len(known), generator=torch.Generator().manual_seed(0)).tolist()
-    valid, known = known.pick(mixed[:held]), known.pick(mixed[held:])
+    valid, known = held_out(known)
     words = words_of(known.first)
     rows = len(words) + 1
     ids = as_ids(known.first, words)
@@ -154,6 +160,7 @@ def train(
             steps=-(-len(ids) // batch),
             learning_rate=learning_rate,
             checkpoint=checkpoint,
+            watch=watch,
         )
     model.embedding, same = exported(table)
     stored = table_bytes(model.embedding)
