@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -63,3 +64,17 @@ def opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
         raise DataError(f"{path} is a damaged gzip file: {error}; fetch it again") from error
     except OSError as error:
         raise DataError(f"can't read {path}: {error}") from error
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a text a line, whole or not at all; gzipped where the name ends in ``.gz``."""
+    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
+    content = "".join(f"{line}\n" for line in lines).encode()
+    try:
+        # Without a time in it: the same lines are the same bytes.
+        draft.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+        draft.replace(path)
+    except OSError as error:
+        raise DataError(f"can't write {path}: {error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
