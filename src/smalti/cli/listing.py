@@ -16,6 +16,7 @@ FAMILIES = {
     "autoencoders": "smalti.autoencoders",
     "likelihoods": "smalti.autoencoders.likelihoods",
     "priors": "smalti.priors",
+    "translators": "smalti.translation",
 }
 
 

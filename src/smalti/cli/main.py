@@ -15,6 +15,7 @@ from smalti import __version__
 from smalti.cli import tuning
 from smalti.cli.compressing import compress
 from smalti.cli.decoding import decode
+from smalti.cli.distilling import distill
 from smalti.cli.encoding import encode
 from smalti.cli.evaluating import evaluate
 from smalti.cli.exporting import export
@@ -23,6 +24,7 @@ from smalti.cli.listing import list_family
 from smalti.cli.reconstructing import reconstruct
 from smalti.cli.sampling import sample
 from smalti.cli.training import train
+from smalti.cli.translating import translate
 from smalti.errors import SmaltiError
 
 app = typer.Typer(
@@ -44,6 +46,8 @@ app.command("reconstruct")(reconstruct)
 app.command("sample")(sample)
 app.command("encode")(encode)
 app.command("decode")(decode)
+app.command("translate")(translate)
+app.command("distill")(distill)
 
 
 def _print_version(wanted: bool) -> None:

@@ -39,15 +39,15 @@ def train(
     """
     import os
 
-    from smalti.recipes.images import AutoencoderConfig, train_run
-    from smalti.training import read_settings
+    from smalti.recipes.configs import read_config, train_config
 
     use_threads(threads)
-    settings = read_settings(AutoencoderConfig, config, changes or ())
-    outcome = train_run(settings if seed is None else settings.with_seed(seed), output, resume)
+    settings = read_config(config, changes or ())
+    outcome = train_config(settings if seed is None else settings.with_seed(seed), output, resume)
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
         content = {"directory": str(output), "finished": outcome.finished}
+        content |= getattr(outcome, "figures", {})
         shown = {"stages": stages} if as_json else _rows(stages)
         show({**content, **shown}, as_json)
     if not outcome.finished:
