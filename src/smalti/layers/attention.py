@@ -7,28 +7,28 @@ Reference:
     attention in one dimension).
 
 Differs from the paper:
-    Norms stand before the parts of a layer, and one after the last layer. Local attention is a
-    window that slides: every position sees the same number of positions before it, where the
-    paper's blocks let the first of a block see fewer than the last.
+    As :mod:`smalti.layers.transformer` does. Local attention is a window that slides: every
+    position sees the same number of positions before it, where the paper's blocks let the first
+    of a block see fewer than the last.
 """
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from smalti.errors import ShapeError, require
+from smalti.layers.attending import hiding
 from smalti.layers.key_values import KeyValues
-from smalti.layers.transformer_block import Block
+from smalti.layers.steps import Steps
+from smalti.layers.transformer import Transformer
 
 # Positions that a cache without a window and without a given length begins with.
 FIRST_ROOM = 64
 
 
-class CausalTransformer(nn.Module):
+class CausalTransformer(Transformer):
     """Layers of attention in which no position sees a later one.
-
-    Positions are not marked: whoever calls adds vectors that tell them apart.
 
     Args:
         dim: Width of the vectors, in and out.
@@ -59,58 +59,49 @@ class CausalTransformer(nn.Module):
         window: int | None = None,
         context_dim: int | None = None,
     ) -> None:
-        super().__init__()
-        sizes = {"dim": dim, "depth": depth, "heads": heads, "ratio": ratio}
-        optional = {"window": window, "context_dim": context_dim}
-        sizes |= {name: size for name, size in optional.items() if size is not None}
-        for name, size in sizes.items():
-            whole = isinstance(size, int) and not isinstance(size, bool)
-            require(whole and size >= 1, f"{name} must be a whole number from 1 on, got {size!r}")
-        require(dim % heads == 0, f"expected heads to divide dim, got {heads} and {dim}")
-        require(0 <= dropout < 1, f"dropout must be a number >= 0 and < 1, got {dropout!r}")
-        self.dim, self.depth, self.heads, self.ratio = dim, depth, heads, ratio
-        self.dropout, self.window, self.context_dim = dropout, window, context_dim
-        self.blocks = nn.ModuleList(
-            Block(dim, heads, ratio, dropout, window, context_dim) for _ in range(depth)
+        super().__init__(
+            dim,
+            depth,
+            heads,
+            ratio=ratio,
+            dropout=dropout,
+            window=window,
+            context_dim=context_dim,
+            causal=True,
         )
-        self.norm = nn.LayerNorm(dim)
-
-    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """All positions at once.
-
-        Args:
-            x: ``(batch, length, dim)``.
-            context: ``(batch, any length, context_dim)``, if ``context_dim`` was given.
-        """
-        require(
-            x.dim() == 3 and x.shape[-1] == self.dim,
-            f"expected (batch, length, {self.dim}), got {tuple(x.shape)}",
-            ShapeError,
-        )
-        self._check_context(context, len(x))
-        for block in self.blocks:
-            x = block(x, context)
-        out: Tensor = self.norm(x)
-        return out
 
     @torch.no_grad()
     def new_cache(
-        self, batch: int, context: Tensor | None = None, *, length: int | None = None
+        self,
+        batch: int,
+        context: Tensor | None = None,
+        *,
+        context_mask: Tensor | None = None,
+        length: int | None = None,
     ) -> KeyValues:
         """An empty cache, with which ``step`` walks position by position.
 
         Args:
             batch: How many sequences are walked at the same time.
-            context: As for ``forward``; it is read once, here.
+            context: As for ``forward``; it is read once, here. It may have fewer rows than
+                ``batch``, of which then equally many in a row share one.
+            context_mask: As for ``forward``.
             length: How many steps are coming. Without it room is made as it is needed.
         """
-        self._check_context(context, batch)
+        rows = batch
+        if context is not None and context.dim() == 3 and 0 < len(context) < batch:
+            rows = len(context) if batch % len(context) == 0 else batch
+        self._check_context(context, rows)
         room = self.window or length or FIRST_ROOM
-        shape = (batch, self.heads, room, self.dim // self.heads)
-        keys = [self.norm.weight.new_zeros(shape) for _ in range(self.depth)]
+        shape = (self.depth, batch, 2, self.heads, room, self.dim // self.heads)
         crossing = [block.cross for block in self.layers() if block.cross is not None]
         read = [] if context is None else [cross.read(context) for cross in crossing]
-        return KeyValues(keys, self.window, read)
+        bias = None if context_mask is None else hiding(context_mask)
+        return KeyValues(self.norm.weight.new_zeros(shape), self.window, read, bias)
+
+    def steps(self) -> Steps:
+        """What walks without checks: ``(rows, dim)`` and a cache in, ``(rows, dim)`` out."""
+        return Steps(self.layers(), self.norm)
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValues) -> Tensor:
@@ -126,28 +117,4 @@ class CausalTransformer(nn.Module):
             f"{tuple(x.shape)}",
             ShapeError,
         )
-        cache.make_room()
-        for layer, block in enumerate(self.layers()):
-            x = block.step(x, cache, layer)
-        cache.position += 1
-        out: Tensor = self.norm(x)
-        return out
-
-    def layers(self) -> list[Block]:
-        """The blocks in order."""
-        return [block for block in self.blocks if isinstance(block, Block)]
-
-    def _check_context(self, context: Tensor | None, batch: int) -> None:
-        if self.context_dim is None:
-            require(
-                context is None, "these layers take no context: give context_dim to attend to one"
-            )
-            return
-        require(
-            context is not None
-            and context.dim() == 3
-            and (context.shape[0], context.shape[2]) == (batch, self.context_dim),
-            f"expected a context ({batch}, any length, {self.context_dim}), got "
-            f"{None if context is None else tuple(context.shape)}",
-            ShapeError,
-        )
+        return self.steps()(x[:, 0], cache)[:, None]

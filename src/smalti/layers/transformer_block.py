@@ -1,50 +1,41 @@
-"""One layer of a causal transformer: all positions at once, or the next one alone."""
+"""One layer of a transformer: all positions at once, or the next one alone."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.layers.key_values import KeyValues
+from smalti.layers.attending import attend
+from smalti.layers.dropout import Dropout
 from smalti.layers.local_attention import local_attention
 
 
 class SelfAttention(nn.Module):
-    """Every position looks at itself and at those before it.
+    """Every position looks at all, or at itself and at those before it.
 
     Args:
         dim: Width of the vectors.
         heads: How many views are taken, each of width ``dim / heads``.
         window: How many positions are seen, itself included; None for all.
+        causal: Whether no position sees a later one.
     """
 
-    def __init__(self, dim: int, heads: int, window: int | None) -> None:
+    def __init__(self, dim: int, heads: int, window: int | None, causal: bool = True) -> None:
         super().__init__()
-        self.heads, self.window = heads, window
+        self.heads, self.window, self.causal = heads, window, causal
         self.norm = nn.LayerNorm(dim)
         self.inward = nn.Linear(dim, 3 * dim)
         self.outward = nn.Linear(dim, dim)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """All positions at once, ``(batch, length, dim)``."""
-        query, key, value = self._project(x)
+    def forward(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        """All positions at once, ``(batch, length, dim)``; the bias hides some of them."""
+        query, key, value = _split(self.inward(self.norm(x)), 3, self.heads)
         if self.window is None or x.shape[1] <= self.window:
-            seen = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+            seen = attend(query, key, value, causal=self.causal, bias=bias)
         else:
             seen = local_attention(query, key, value, self.window)
         out: Tensor = self.outward(_merge(seen))
         return out
-
-    def step(self, x: Tensor, cache: KeyValues, layer: int) -> Tensor:
-        """The next position alone, ``(batch, 1, dim)``."""
-        query, key, value = self._project(x)
-        keys, values = cache.put(layer, key, value)
-        seen = functional.scaled_dot_product_attention(query, keys, values)
-        out: Tensor = self.outward(_merge(seen))
-        return out
-
-    def _project(self, x: Tensor) -> tuple[Tensor, ...]:
-        return _split(self.inward(self.norm(x)), 3, self.heads)
 
 
 class CrossAttention(nn.Module):
@@ -69,10 +60,12 @@ class CrossAttention(nn.Module):
         key, value = _split(self.inward(context), 2, self.heads)
         return key, value
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None = None
+    ) -> Tensor:
         """What positions ``(batch, length, dim)`` find in a context that was read."""
         (query,) = _split(self.queries(self.norm(x)), 1, self.heads)
-        seen = functional.scaled_dot_product_attention(query, keys, values)
+        seen = attend(query, keys, values, bias=bias)
         out: Tensor = self.outward(_merge(seen))
         return out
 
@@ -107,6 +100,7 @@ class Block(nn.Module):
         dropout: Share of each part's output that is dropped in training.
         window: How many positions are seen; None for all.
         context_dim: Width of the context's vectors; None without a context.
+        causal: Whether no position sees a later one.
     """
 
     def __init__(
@@ -117,27 +111,26 @@ class Block(nn.Module):
         dropout: float,
         window: int | None,
         context_dim: int | None,
+        causal: bool,
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(dim, heads, window)
+        self.attention = SelfAttention(dim, heads, window, causal)
         self.cross = None if context_dim is None else CrossAttention(dim, heads, context_dim)
         self.dense = Dense(dim, ratio)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, context: Tensor | None) -> Tensor:
-        """All positions at once, ``(batch, length, dim)``."""
-        x = x + self.dropout(self.attention(x))
+    def forward(
+        self,
+        x: Tensor,
+        context: Tensor | None,
+        bias: Tensor | None = None,
+        context_bias: Tensor | None = None,
+    ) -> Tensor:
+        """All positions at once, ``(batch, length, dim)``; biases hide some of what is seen."""
+        x = x + self.dropout(self.attention(x, bias))
         if self.cross is not None and context is not None:
-            x = x + self.dropout(self.cross(x, *self.cross.read(context)))
+            x = x + self.dropout(self.cross(x, *self.cross.read(context), context_bias))
         out: Tensor = x + self.dropout(self.dense(x))
-        return out
-
-    def step(self, x: Tensor, cache: KeyValues, layer: int) -> Tensor:
-        """The next position alone, without dropout."""
-        x = x + self.attention.step(x, cache, layer)
-        if self.cross is not None:
-            x = x + self.cross(x, *cache.context[layer])
-        out: Tensor = x + self.dense(x)
         return out
 
 

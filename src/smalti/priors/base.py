@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from smalti.errors import require
+from smalti.layers.modes import evaluating
 from smalti.priors.border import checked_above, checked_assignments, checked_grid
 from smalti.priors.level import Level, as_level
 from smalti.priors.stepper import Stepper
@@ -175,15 +175,3 @@ def build_prior(spec: Mapping[str, Any] | str | Prior, **more: Any) -> Prior:
         return spec
     built: Prior = build_from(priors, "prior", spec, more)
     return built
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """A module in evaluation mode; afterwards every part is in the mode it was in."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
-            part.training = mode

@@ -1,0 +1,15 @@
+"""Sentences become sentences, directly or through codes: one file a model, one contract."""
+
+from smalti.translation.autoregressive import Autoregressive
+from smalti.translation.base import Translator, build_translator, translators
+from smalti.translation.decoding import Decoding
+from smalti.translation.tables import TokenTable
+
+__all__ = [
+    "Autoregressive",
+    "Decoding",
+    "TokenTable",
+    "Translator",
+    "build_translator",
+    "translators",
+]
