@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 
 def is_translation_model(name: str) -> bool:
     """Whether a name is the directory of a translation model; the light look comes first."""
-    if not Path(name).is_dir():
-        return False
     from smalti.artifacts import MANIFEST
-    from smalti.recipes.translation.kind import KIND
 
     for part in ("", "model"):
         try:
             manifest = json.loads((Path(name) / part / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
+        from smalti.recipes.translation.saved_run import KIND
+
         return isinstance(manifest, dict) and manifest.get("kind") == KIND
     return False
 

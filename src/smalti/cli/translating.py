@@ -123,9 +123,8 @@ def tell_split(lines: tuple[int, ...], run: TranslationRun) -> None:
     if lines:
         some = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
         word = "lines" if len(lines) > 1 else "line"
-        tell(
-            [
-                f"{word} {some} had more than the {run.longest} tokens of the longest sentence that "
-                "the model was trained on, and were translated in parts"
-            ]
+        note = (
+            f"{word} {some}: more than the {run.longest} tokens of the longest sentence that the "
+            "model was trained on, and translated in parts"
         )
+        tell([note])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn, optim
@@ -98,8 +98,7 @@ class TranslationTask:
         """The model with averaged weights, where there are any."""
         if self.averaged is None:
             return self.translator
-        model: Translator = self.averaged.module.eval()
-        return model
+        return cast("Translator", self.averaged.module.eval())
 
     def state_dict(self) -> dict[str, Any]:
         """The averages."""
