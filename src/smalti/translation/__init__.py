@@ -3,11 +3,15 @@
 from smalti.translation.autoregressive import Autoregressive
 from smalti.translation.base import Translator, build_translator, translators
 from smalti.translation.decoding import Decoding
+from smalti.translation.latent import Latent
+from smalti.translation.latent_search import Latents
 from smalti.translation.tables import TokenTable
 
 __all__ = [
     "Autoregressive",
     "Decoding",
+    "Latent",
+    "Latents",
     "TokenTable",
     "Translator",
     "build_translator",

@@ -112,7 +112,7 @@ class Autoregressive(Translator):
         """The log-probability ``(batch,)`` of each target, its end included."""
         self._check(source, target)
         with evaluating(self):
-            hidden = self.decode(self.encoder(self.words, source), _shifted(target))
+            hidden = self.decode(self.encoder(self.words, source), shifted(target))
             logs = self.words.logits(hidden).float().log_softmax(dim=-1)
         own = logs.gather(2, target[:, :, None])[:, :, 0]
         return (own * (target != PAD)).sum(dim=1)
@@ -121,7 +121,7 @@ class Autoregressive(Translator):
         self, source: Tensor, target: Tensor, progress: float
     ) -> tuple[Tensor, dict[str, Tensor]]:
         del progress
-        hidden = self.decode(self.encoder(self.words, source), _shifted(target))
+        hidden = self.decode(self.encoder(self.words, source), shifted(target))
         real = target != PAD
         labels = target[real]
         smoothed, plain = self.words.loss(hidden[real], labels, self.label_smoothing)
@@ -143,7 +143,7 @@ class Autoregressive(Translator):
         return beam_search(walk, limits, options.beam, options.length_penalty)
 
 
-def _shifted(target: Tensor) -> Tensor:
+def shifted(target: Tensor) -> Tensor:
     """Targets ``(batch, length)`` one place later: what is known when each token is written."""
     begin = target.new_full((len(target), 1), BEGIN)
     return torch.cat([begin, target[:, :-1]], dim=1)

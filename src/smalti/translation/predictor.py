@@ -1,0 +1,104 @@
+"""The latent predictor: which codes a translation has, one latent after the other."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from smalti.layers.attention import CausalTransformer
+from smalti.layers.dropout import Dropout
+from smalti.layers.positions import Sinusoids
+from smalti.translation.encoding import Encoded
+
+
+class Predictor(nn.Module):
+    """A causal transformer over latents that attends to the source.
+
+    A latent's codes, one a codebook, are predicted side by side from what comes before it.
+    Whether it is the last is predicted from the same, and from the codes themselves: where a
+    sentence ends shows in the latent that holds its end, so that no step is spent on it.
+
+    Args:
+        dim: Width of the vectors.
+        latent_dim: Width of the latents that codes stand for.
+        code_sizes: How many codewords each codebook has.
+        depth: How many layers.
+        heads: How many views attention takes.
+        ratio: How many times wider the hidden dense layers are.
+        dropout: Share of each part's output that is dropped in training.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        latent_dim: int,
+        code_sizes: tuple[int, ...],
+        depth: int,
+        heads: int,
+        ratio: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.code_sizes = code_sizes
+        self.start = nn.Parameter(torch.randn(dim))
+        self.inward = nn.Linear(latent_dim, dim)
+        self.positions = Sinusoids(dim)
+        self.drop = Dropout(dropout)
+        self.layers = CausalTransformer(
+            dim, depth, heads, ratio=ratio, dropout=dropout, context_dim=dim
+        )
+        # The logits of all codebooks, and of the end.
+        self.head = nn.Linear(dim, sum(code_sizes) + 1)
+        self.ends = nn.ModuleList(nn.Embedding(size, 1) for size in code_sizes)
+        for weight in self.ends.parameters():
+            nn.init.zeros_(weight)
+
+    def forward(self, latents: Tensor, encoded: Encoded) -> Tensor:
+        """Logits ``(batch, latents, codes and end)`` of each latent given those before it.
+
+        Args:
+            latents: What the codes stand for, ``(batch, latents, latent_dim)``.
+            encoded: The sources.
+        """
+        begin = self.start.expand(len(latents), 1, -1)
+        # The last latent is not needed, and with one latent there is none before it.
+        before = self.inward(latents[:, :-1])
+        x = torch.cat([begin.to(before.dtype), before], dim=1) + self.positions(latents.shape[1])
+        hidden = self.layers(self.drop(x), encoded.vectors, context_mask=encoded.needed_mask())
+        logits: Tensor = self.head(hidden)
+        return logits
+
+    def by_codebook(self, logits: Tensor) -> tuple[Tensor, ...]:
+        """The logits of each codebook's codes."""
+        parts: tuple[Tensor, ...] = logits[..., :-1].split(self.code_sizes, dim=-1)
+        return parts
+
+    def likeliest(self, logits: Tensor) -> Tensor:
+        """The likeliest codes ``(..., num_codebooks)``."""
+        return torch.stack([one.argmax(dim=-1) for one in self.by_codebook(logits)], dim=-1)
+
+    def end(self, logits: Tensor, codes: Tensor) -> Tensor:
+        """The logit ``(...)`` of a latent with these codes being the last."""
+        found = logits[..., -1]
+        for book, table in enumerate(self.ends):
+            found = found + table(codes[..., book])[..., 0]
+        return found
+
+    def nats(self, logits: Tensor, codes: Tensor) -> Tensor:
+        """Minus the log-probability ``(...)`` of codes ``(..., num_codebooks, any number)``.
+
+        A latent with several codes a codebook counts as the mean over them.
+        """
+        found = torch.zeros(codes.shape[:-2], device=codes.device)
+        for book, own in enumerate(self.by_codebook(logits)):
+            logs = own.float().log_softmax(dim=-1)
+            found = found - logs.gather(-1, codes[..., book, :]).mean(dim=-1)
+        return found
+
+    def end_nats(self, logits: Tensor, codes: Tensor, mask: Tensor) -> Tensor:
+        """Minus the log-probability ``(batch, latents)`` that a sentence ends where it does."""
+        last = mask & ~functional.pad(mask, (0, 1))[:, 1:]
+        return functional.binary_cross_entropy_with_logits(
+            self.end(logits, codes).float(), last.float(), reduction="none"
+        )
