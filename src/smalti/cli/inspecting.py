@@ -46,22 +46,24 @@ def _model(directory: Path, as_json: bool) -> dict[str, Any]:
 
 def _artifact(directory: Path, as_json: bool) -> dict[str, Any]:
     from smalti.artifacts import read_manifest
-    from smalti.recipes.images.saved_run import KIND
+    from smalti.recipes.images.saved_run import KIND as IMAGES
+    from smalti.recipes.translation.saved_run import KIND as TRANSLATION
 
     manifest = read_manifest(directory)
-    images = manifest["kind"] == KIND
+    described = {IMAGES: _images, TRANSLATION: _translation}.get(manifest["kind"], _layer)
     return {
         "directory": str(directory),
         "kind": manifest["kind"],
         "format_version": manifest["format_version"],
-        **(_images(directory, manifest, as_json) if images else _layer(directory, manifest)),
+        **described(directory, manifest, as_json),
         "bytes": sum(manifest["sizes"].values()),
         "origin": manifest["origin"],
         "versions": manifest["versions"],
     }
 
 
-def _layer(directory: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def _layer(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[str, Any]:
+    del as_json
     from smalti.quantizers.saving import load
 
     layer = load(directory)
@@ -84,6 +86,33 @@ def _images(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[st
         "grids of codes": [list(grid) for grid in run.autoencoder.grids(*run.size)],
         "code sizes": [list(sizes) for sizes in run.autoencoder.code_sizes],
         "priors": ", ".join(run.priors) or "none",
+        **{
+            f"{stage}, {name.replace('_', ' ')}": round(value, 4)
+            for stage, figures in run.figures.items()
+            for name, value in figures.items()
+        },
+    }
+
+
+def _translation(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[str, Any]:
+    from smalti.recipes.translation import load_translation_run
+    from smalti.recipes.translation.tables import table_bytes
+
+    run = load_translation_run(directory)
+    if as_json:
+        # The vocabulary is long and of use to nobody here.
+        return {name: value for name, value in manifest["spec"].items() if name != "tokenizer"}
+    spec = run.translator.spec()
+    saved, full = table_bytes(run.translator)
+    return {
+        "translator": spec["translator"],
+        "texts": f"{run.config.data.source} to {run.config.data.target}",
+        "vocabulary": len(run.subwords),
+        "parameters": f"{sum(item.numel() for item in run.translator.parameters()):,}",
+        "word tables": f"{saved:,} bytes, {full:,} in float32",
+        "longest sentence": f"{run.longest} tokens",
+        "beam": run.decoding.beam,
+        "length penalty": run.decoding.length_penalty,
         **{
             f"{stage}, {name.replace('_', ' ')}": round(value, 4)
             for stage, figures in run.figures.items()

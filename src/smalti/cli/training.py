@@ -46,8 +46,9 @@ def train(
     outcome = train_config(settings if seed is None else settings.with_seed(seed), output, resume)
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
+        if figures := getattr(outcome, "figures", None):
+            stages["decoding"] = dict(figures)
         content = {"directory": str(output), "finished": outcome.finished}
-        content |= getattr(outcome, "figures", {})
         shown = {"stages": stages} if as_json else _rows(stages)
         show({**content, **shown}, as_json)
     if not outcome.finished:

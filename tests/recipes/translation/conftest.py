@@ -92,3 +92,24 @@ def run(trained: Path) -> Any:
     from smalti.recipes.translation import load_translation_run
 
     return load_translation_run(trained)
+
+
+LATENT = {
+    "translator": "latent",
+    "quantizer": {"quantizer": "vector", "codebook_size": 16},
+    **{"compressions": 2, "dim": 32, "depth": 1, "decoder_depth": 1, "predictor_depth": 1},
+    **{"heads": 2, "ratio": 2},
+}
+
+
+@pytest.fixture(scope="session")
+def latent(
+    tmp_path_factory: pytest.TempPathFactory, small_config: Callable[..., Any], trained: Path
+) -> Any:
+    """A latent model that started from the other one."""
+    from smalti.recipes.translation import load_translation_run, train_translation_run
+
+    place = tmp_path_factory.mktemp("runs") / "latent"
+    config = small_config(model=LATENT, start_from=str(trained), frozen_codes_share=0.25)
+    assert train_translation_run(config, place).finished
+    return load_translation_run(place)

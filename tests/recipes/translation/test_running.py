@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from smalti.recipes.translation import (
 )
 from smalti.training import read_journal
 from smalti.training.checkpoints import Checkpoints
+
+from .conftest import LATENT
 
 Maker = Callable[..., Any]
 
@@ -201,3 +204,25 @@ def test_a_damaged_model_is_an_artifact_error_that_names_the_file(
     (place / "tensors.safetensors").write_bytes(content)
     with pytest.raises(ArtifactError, match=r"tensors\.safetensors is damaged"):
         load_translation_run(place)
+
+
+def test_codes_are_frozen_for_the_last_share_of_training(
+    tmp_path: Path, small_config: Maker, trained: Path
+) -> None:
+    training = {"steps": 4, "batch_size": 256, "checkpoint_every": 1, "keep_checkpoints": 4}
+    config = small_config(
+        model=LATENT,
+        start_from=str(trained),
+        training=training,
+        frozen_codes_share=0.5,
+        averaged_share=0.0,
+    )
+    train_translation_run(config, tmp_path / "run")
+    checkpoints = Checkpoints(tmp_path / "run" / "translator", keep=4)
+    states = [checkpoints.read(step).state["model"] for step in (1, 2, 3, 4)]
+    books = [name for name in states[0] if name.startswith("bottleneck.")]
+    changes = [
+        any(not torch.equal(one[name], other[name]) for name in books)
+        for one, other in pairwise(states)
+    ]
+    assert changes == [True, False, False]

@@ -69,6 +69,8 @@ class TranslationConfig(Settings):
         start_from: The directory of a trained model whose vocabulary is used and whose weights
             are taken over where the two models have the same parts.
         training: How it is trained; ``batch_size`` counts tokens of a side, padding included.
+        frozen_codes_share: Of a latent model: the share of the steps, at the end, in which the
+            codes of a sentence stay what they are, for the predictor to catch up.
         averaged_share: The share of the steps, at the end, whose weights are averaged.
         judged_sentences: On how many held-out sentences evaluations translate.
         decoding: How it translates.
@@ -91,6 +93,7 @@ data.traget; did you mean data.target?
     embedding: dict[str, Any] | str | None = None
     start_from: str | None = None
     training: TrainingSettings
+    frozen_codes_share: float = Field(default=0.0, ge=0, lt=1)
     averaged_share: float = Field(default=0.0, ge=0, lt=1)
     judged_sentences: PositiveInt = 500
     decoding: DecodingSettings = DecodingSettings()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from smalti.codes import Usage
 from smalti.data import AlignedTexts, TokenPairs
 from smalti.errors import DataError, require
 from smalti.progress import progress_bar
-from smalti.quantizers import Quantizer
 from smalti.recipes.translation.latency import Latency, latencies
 from smalti.recipes.translation.saved_run import TranslationRun
 from smalti.recipes.translation.scoring import Score, score
@@ -23,26 +21,11 @@ from smalti.recipes.translation.translating import (
     require_same_vocabulary,
     translate_texts,
 )
-from smalti.translation import Autoregressive, Decoding
+from smalti.translation import Autoregressive, Decoding, Latent
 
 # Bounds of a latent model: no translations, since they look at the reference or at another.
 TEACHER_FORCED = "teacher_forced_latents"
 SHUFFLED = "shuffled_latents"
-
-
-@runtime_checkable
-class HasLatents(Protocol):
-    """A translator whose sentences go through codes."""
-
-    quantizer: Quantizer
-
-    def reconstruct(
-        self, source: Tensor, target: Tensor, *, latents_of: Tensor | None = None
-    ) -> list[list[int]]:
-        """What it writes from the latents of targets, or of others."""
-
-    def codes_of(self, source: Tensor, target: Tensor) -> Tensor:
-        """The codes ``(n, num_codebooks)`` of the latents of targets."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +105,7 @@ def evaluate_translation_run(
 def _ways(run: TranslationRun, options: Decoding) -> dict[str, Decoding]:
     """How a model of this kind can translate, by name."""
     if not isinstance(run.translator, Autoregressive):
-        return {
-            "predicted_latents" if isinstance(run.translator, HasLatents) else "parallel": options
-        }
+        return {"predicted_latents" if isinstance(run.translator, Latent) else "parallel": options}
     ways = {"greedy": replace(options, beam=1)}
     if options.beam > 1:
         ways[f"beam_{options.beam}"] = options
@@ -150,7 +131,7 @@ def _latents(
 ) -> tuple[dict[str, Score], dict[str, Any] | None]:
     """What latents of references and of other sentences are worth, and which codes they have."""
     model = run.translator
-    if not isinstance(model, HasLatents):
+    if not isinstance(model, Latent):
         return {}, None
     tokens = TokenPairs(run.subwords.encode(pairs.source), run.subwords.encode(pairs.target))
     usage = Usage(model.quantizer.code_sizes) if model.quantizer.code_sizes else None
@@ -166,7 +147,8 @@ def _latents(
                 for row, text in zip(rows, run.subwords.decode(made), strict=True):
                     found[name][row] = text
             if usage is not None:
-                usage.update(model.codes_of(batch.source, batch.target))
+                latents = model.latents_of(batch.source, batch.target)
+                usage.update(latents.codes[latents.mask])
             advance(len(rows))
     scores = {name: score(texts, pairs.target) for name, texts in found.items()}
     if usage is None:

@@ -69,6 +69,7 @@ def train_translation_run(
         "model": config.model,
         "embedding": config.embedding,
         "start_from": None if teacher is None else weights_digest(teacher),
+        "frozen_codes_share": config.frozen_codes_share,
         "averaged_share": config.averaged_share,
     }
     task = TranslationTask(model, subwords, pairs, texts.valid, config)

@@ -17,7 +17,7 @@ from smalti.recipes.translation.scoring import score
 from smalti.recipes.translation.text_sets import as_tokens
 from smalti.recipes.translation.translating import Batches
 from smalti.training import Counted
-from smalti.translation import Decoding, Translator
+from smalti.translation import Decoding, Latent, Translator
 
 BETAS = (0.9, 0.98)
 
@@ -55,8 +55,11 @@ class TranslationTask:
         return Counted(map(self.train.batch, rows), len(rows))
 
     def heed(self, progress: float) -> None:
-        """Warm-ups, and the share whose weights are averaged, go by it."""
+        """Warm-ups, and what is frozen or averaged at the end, go by it."""
         self.progress = progress
+        late = progress >= 1 - self.config.frozen_codes_share
+        if late and isinstance(self.translator, Latent):
+            self.translator.freeze_codes()
 
     def step(self, batch: PairBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """The translator's loss, and that of tables that learn their codes."""
