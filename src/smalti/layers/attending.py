@@ -43,17 +43,17 @@ def attend(
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
         if causal:
-            later = _later(query.shape[2], key.shape[2], query.device)
-            scores = scores.masked_fill(later, HIDDEN)
+            hidden = later(query.shape[2], key.shape[2], query.device)
+            scores = scores.masked_fill(hidden, HIDDEN)
         return scores.softmax(dim=-1) @ value
     if bias is None:
         return functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
     bias = bias.to(query.dtype)
     if causal:
-        bias = bias.masked_fill(_later(query.shape[2], key.shape[2], query.device), HIDDEN)
+        bias = bias.masked_fill(later(query.shape[2], key.shape[2], query.device), HIDDEN)
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
 
 
-def _later(queries: int, keys: int, device: torch.device) -> Tensor:
+def later(queries: int, keys: int, device: torch.device) -> Tensor:
     """Which keys come after which queries, ``(queries, keys)``."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).triu_(1)

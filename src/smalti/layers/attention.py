@@ -20,7 +20,6 @@ from torch import Tensor
 from smalti.errors import ShapeError, require
 from smalti.layers.attending import hiding
 from smalti.layers.key_values import KeyValues
-from smalti.layers.steps import Steps
 from smalti.layers.transformer import Transformer
 
 # Positions that a cache without a window and without a given length begins with.
@@ -94,14 +93,9 @@ class CausalTransformer(Transformer):
         self._check_context(context, rows)
         room = self.window or length or FIRST_ROOM
         shape = (self.depth, batch, 2, self.heads, room, self.dim // self.heads)
-        crossing = [block.cross for block in self.layers() if block.cross is not None]
-        read = [] if context is None else [cross.read(context) for cross in crossing]
+        read = [] if context is None else self.lean().read(context)
         bias = None if context_mask is None else hiding(context_mask)
         return KeyValues(self.norm.weight.new_zeros(shape), self.window, read, bias)
-
-    def steps(self) -> Steps:
-        """What walks without checks: ``(rows, dim)`` and a cache in, ``(rows, dim)`` out."""
-        return Steps(self.layers(), self.norm)
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValues) -> Tensor:
@@ -117,4 +111,4 @@ class CausalTransformer(Transformer):
             f"{tuple(x.shape)}",
             ShapeError,
         )
-        return self.steps()(x[:, 0], cache)[:, None]
+        return self.lean().step(x[:, 0], cache)[:, None]

@@ -5,6 +5,7 @@ from smalti.translation.base import Translator, build_translator, translators
 from smalti.translation.decoding import Decoding
 from smalti.translation.latent import Latent
 from smalti.translation.latent_search import Latents
+from smalti.translation.parallel import Parallel
 from smalti.translation.tables import TokenTable
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Decoding",
     "Latent",
     "Latents",
+    "Parallel",
     "TokenTable",
     "Translator",
     "build_translator",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
+from smalti.layers.attending import hiding
 from smalti.layers.dropout import Dropout
 from smalti.layers.positions import Sinusoids
 from smalti.layers.transformer import Transformer
@@ -66,5 +68,8 @@ class SourceEncoder(nn.Module):
         """Read sources ``(batch, length)`` with the tables of ``words``."""
         mask = source != PAD
         x = words.read("source", source) + self.positions(source.shape[1])
-        hidden = None if bool(mask.all()) else mask
-        return Encoded(self.layers(self.dropout(x), mask=hidden), mask)
+        needed = None if bool(mask.all()) else mask
+        if torch.is_inference_mode_enabled():
+            bias = None if needed is None else hiding(needed)
+            return Encoded(self.layers.lean().whole(x, bias=bias), mask)
+        return Encoded(self.layers(self.dropout(x), mask=needed), mask)

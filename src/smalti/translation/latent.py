@@ -279,7 +279,7 @@ class Latent(Translator):
         x = self.decompressor(self.quantizer.decode(latents.codes), mask)
         spread = None if mask is None else mask.repeat_interleave(self.stride, dim=1)
         lengths = (self.stride * latents.mask.sum(dim=1)).tolist()
-        return read_off(self.words.logits(self.writer(x, spread, encoded)), lengths)
+        return read_off(self.words, self.writer(x, spread, encoded), lengths)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ class _CachedWalk:
         self.cache = predictor.layers.new_cache(
             self.rows, encoded.vectors, context_mask=encoded.needed_mask(), length=longest
         )
-        self.steps = predictor.layers.steps()
+        self.lean = predictor.layers.lean()
         self.inward = (predictor.inward.weight, predictor.inward.bias)
         self.head = (predictor.head.weight, predictor.head.bias)
         self.start, self.positions = predictor.start, predictor.positions(longest).unbind()
@@ -121,7 +121,7 @@ class _CachedWalk:
             x = (here + self.start).expand(self.rows, -1)
         else:
             x = linear(self.quantizer.decode(codes), *self.inward).add_(here)
-        return linear(self.steps(x, self.cache), *self.head)
+        return linear(self.lean.step(x, self.cache), *self.head)
 
 
 class _RepeatedWalk:

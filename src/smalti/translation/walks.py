@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding, linear
+from torch.nn.functional import embedding
 
 from smalti.translation.ids import BEGIN
 
@@ -49,8 +49,8 @@ class CachedWalk:
         self.cache = decoder.new_cache(
             self.rows, encoded.vectors, context_mask=encoded.needed_mask(), length=length
         )
-        self.steps = decoder.steps()
-        self.inward, self.outward = model.words.dense("target"), model.words.dense("output")
+        self.lean, self.logits = decoder.lean(), model.words.lean_logits()
+        self.inward = model.words.dense("target")
         self.scale = model.words.scale
         self.positions = model.positions(length).unbind()
 
@@ -62,7 +62,7 @@ class CachedWalk:
         """Logits ``(rows, vocabulary)`` of what comes after ``ids`` ``(rows,)``."""
         here = self.positions[self.cache.position]
         x = here.add(embedding(ids, self.inward), alpha=self.scale)
-        return linear(self.steps(x, self.cache), self.outward)
+        return self.logits(self.lean.step(x, self.cache))
 
     def follow(self, rows: Tensor) -> None:
         """Go on with these rows in the place of all, each within its sentence."""

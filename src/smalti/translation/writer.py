@@ -5,11 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from smalti.layers.attending import hiding
 from smalti.layers.dropout import Dropout
 from smalti.layers.positions import Sinusoids
 from smalti.layers.transformer import Transformer
 from smalti.translation.encoding import Encoded
 from smalti.translation.ids import EOS
+from smalti.translation.tables import WordTables
 
 
 class ParallelWriter(nn.Module):
@@ -42,11 +44,18 @@ class ParallelWriter(nn.Module):
             mask: ``(batch, length)``, False where there is padding, which comes last.
             encoded: The sources.
         """
-        x = self.drop(x + self.positions(x.shape[1]))
+        x = x + self.positions(x.shape[1])
         # Where no token sees a later one, none sees the padding.
         mask = None if self.layers.causal else mask
+        context_mask = encoded.needed_mask()
+        if torch.is_inference_mode_enabled():
+            bias = None if mask is None else hiding(mask)
+            context_bias = None if context_mask is None else hiding(context_mask)
+            return self.layers.lean().whole(
+                x, encoded.vectors, bias=bias, context_bias=context_bias
+            )
         hidden: Tensor = self.layers(
-            x, encoded.vectors, mask=mask, context_mask=encoded.needed_mask()
+            self.drop(x), encoded.vectors, mask=mask, context_mask=context_mask
         )
         return hidden
 
@@ -63,13 +72,16 @@ def partly_known(x: Tensor, known: Tensor, share: float) -> Tensor:
     return torch.where(shows[:, :, None], known.to(x.dtype), x)
 
 
-def read_off(logits: Tensor, lengths: list[int]) -> list[list[int]]:
+def read_off(words: WordTables, hidden: Tensor, lengths: list[int]) -> list[list[int]]:
     """The likeliest tokens of each row up to its end.
 
     Args:
-        logits: ``(batch, length, vocabulary)``.
+        words: Where tokens have their vectors.
+        hidden: ``(batch, length, dim)``.
         lengths: How many tokens each row has at most.
     """
-    rows = logits.argmax(dim=-1).tolist()
+    batch, length, dim = hidden.shape
+    best = words.lean_logits()(hidden.view(-1, dim)).argmax(dim=-1)
+    rows = best.view(batch, length).tolist()
     cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
     return [row[: row.index(EOS)] if EOS in row else row for row in cut]
