@@ -1,8 +1,9 @@
-"""Translation models as a user trains and uses them: each command in a process of its own."""
+"""Translation models as a user trains and uses them; what is killed has a process of its own."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import random
@@ -10,10 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from itertools import product
 from pathlib import Path
+from unittest import mock
 
 import pytest
+
+from smalti.cli import main
 
 pytest.importorskip("accelerate")
 pytest.importorskip("tokenizers")
@@ -26,8 +31,25 @@ ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command as typed, in this process: starting one takes longer than what most do."""
+    said, told = io.StringIO(), io.StringIO()
+    status = 0
+    with (
+        mock.patch.object(sys, "argv", ["smalti", *arguments]),
+        redirect_stdout(said),
+        redirect_stderr(told),
+    ):
+        try:
+            main.run()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return subprocess.CompletedProcess(arguments, status, said.getvalue(), told.getvalue())
+
+
+def started(*arguments: str) -> subprocess.Popen[bytes]:
+    """The same in a process of its own, which can be killed."""
     command = [sys.executable, "-m", "smalti", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=ALONE)
+    return subprocess.Popen(command, env=ALONE, stdout=subprocess.DEVNULL)
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:
@@ -105,8 +127,8 @@ def test_a_file_keeps_its_lines_whatever_they_hold(tmp_path: Path, trained: Path
     written = output.read_text(encoding="utf-8").split("\n")
     assert len(written) == 1001
     assert written[3] == written[999] == written[1000] == ""
-    alone = run("translate", str(trained), lines[998], "--beam", "1")
-    assert written[998] == alone.stdout.strip()
+    single = run("translate", str(trained), lines[998], "--beam", "1")
+    assert written[998] == single.stdout.strip()
 
 
 def test_evaluating_prints_scores_with_signatures(folder: Path, trained: Path) -> None:
@@ -197,8 +219,7 @@ def test_training_that_was_killed_ends_with_the_same_weights(tmp_path: Path, fol
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     options = ["--set=training.steps=60", "--set=averaged_share=0.5"]
     arguments = ["train", str(folder / "small.yaml"), *options]
-    command = [sys.executable, "-m", "smalti", *arguments, "-o", str(killed)]
-    with subprocess.Popen(command, env=ALONE, stdout=subprocess.DEVNULL) as process:
+    with started(*arguments, "-o", str(killed)) as process:
         limit = time.monotonic() + 120
         while not (killed / "translator" / "checkpoints" / "step-00000036").exists():
             assert process.poll() is None, "it ended before it could be killed"
@@ -206,8 +227,8 @@ def test_training_that_was_killed_ends_with_the_same_weights(tmp_path: Path, fol
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
     assert "resume" in refused(run(*arguments, "-o", str(killed)))
-    assert run(*arguments, "-o", str(killed), "--resume").returncode == 0
-    assert run(*arguments, "-o", str(whole)).returncode == 0
+    assert run(*arguments, "-o", str(killed), "--resume", "--threads=1").returncode == 0
+    assert run(*arguments, "-o", str(whole), "--threads=1").returncode == 0
     ours, expected = (
         (place / "model" / "tensors.safetensors").read_bytes() for place in (killed, whole)
     )
@@ -220,9 +241,8 @@ def test_distilling_that_was_killed_ends_with_the_same_file(
 ) -> None:
     source, output, whole = folder / "train.xx", tmp_path / "out.yy", tmp_path / "whole.yy"
     arguments = ["distill", str(trained), "--source", str(source), "--batch-tokens", "20"]
-    command = [sys.executable, "-m", "smalti", *arguments, "-o", str(output)]
     journal = tmp_path / "out.yy.journal"
-    with subprocess.Popen(command, env=ALONE, stdout=subprocess.DEVNULL) as process:
+    with started(*arguments, "-o", str(output)) as process:
         limit = time.monotonic() + 120
         while not journal.exists() or journal.read_bytes().count(b"\n") < 4:
             assert process.poll() is None, "it ended before it could be killed"

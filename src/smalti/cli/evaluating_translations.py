@@ -82,7 +82,15 @@ def evaluate_translations(
     if teacher is not None and samples == lengths == 1:
         raise ConfigError("--rescore-with chooses among several: give --samples or --lengths, too")
     pairs = read_aligned(*translation.find_pair(data, reference, run.config.data))
-    options = decoding_of(run, beam, length_penalty, samples, lengths, clean_repeats)
+    options = decoding_of(
+        run,
+        beam,
+        length_penalty,
+        samples,
+        lengths,
+        clean_repeats=clean_repeats,
+        rescore_with=teacher,
+    )
     found = translation.evaluate_translation_run(
         run, pairs, options, rescore_with=teacher, timed=timed
     )

@@ -79,7 +79,15 @@ def translate(
     texts = [text or ""] if file is None else [line for _, line in read_lines(file)]
     trained = load_translation_run(run)
     teacher = None if rescore_with is None else load_translation_run(rescore_with)
-    options = decoding_of(trained, beam, length_penalty, samples, lengths, clean_repeats)
+    options = decoding_of(
+        trained,
+        beam,
+        length_penalty,
+        samples,
+        lengths,
+        clean_repeats=clean_repeats,
+        rescore_with=teacher,
+    )
     found = translate_texts(
         trained,
         texts,
@@ -106,11 +114,16 @@ def decoding_of(
     length_penalty: float | None,
     samples: int = 1,
     lengths: int = 1,
+    *,
     clean_repeats: bool = False,
+    rescore_with: TranslationRun | None = None,
 ) -> Decoding:
     """How the model was saved to translate, with what was asked for."""
     from dataclasses import replace
 
+    if length_penalty is None and rescore_with is not None:
+        # Who chooses does so by what was tuned for it.
+        length_penalty = rescore_with.decoding.length_penalty
     given: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     asked = {name: value for name, value in given.items() if value is not None}
     return replace(
