@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -125,3 +126,40 @@ def test_sinusoids_are_those_of_the_formula_for_any_length() -> None:
     torch.testing.assert_close(long[900, 2], torch.tensor(0.09).sin())
     torch.testing.assert_close(long[2, 3], torch.tensor(2.0).cos())
     assert not list(layer.state_dict())
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("half", [False, True])
+def test_inference_computes_the_same_and_no_row_depends_on_others_or_padding(
+    causal: bool, half: bool
+) -> None:
+    made = shaken(Transformer(dim=32, depth=2, heads=2, context_dim=32, causal=causal))
+    x, context = torch.randn(3, 13, 32), torch.randn(3, 21, 32)
+    lengths, reaches = [13, 2, 8], [4, 21, 17]
+    mask = torch.arange(13) < torch.tensor(lengths)[:, None]
+    context_mask = torch.arange(21) < torch.tensor(reaches)[:, None]
+    lean = made.lean(half=half)
+    with torch.no_grad():
+        out = lean.whole(x, context, mask=mask, context_mask=context_mask)
+        expected = made(x, context, mask=mask, context_mask=context_mask)
+        tolerance = 0.2 if half else 1e-5
+        torch.testing.assert_close(out[mask], expected[mask], atol=tolerance, rtol=tolerance)
+        for row, (length, reach) in enumerate(zip(lengths, reaches, strict=True)):
+            some = slice(row, row + 1)
+            alone = lean.whole(x[some, :length], context[some, :reach])
+            assert torch.equal(alone[0], out[row, :length])
+
+
+def test_packed_layers_are_made_anew_when_weights_change_and_are_not_copied() -> None:
+    made = shaken(Transformer(dim=8, depth=1, heads=2))
+    lean, x = made.lean(), torch.randn(1, 4, 8)
+    assert made.lean() is lean
+    with torch.no_grad():
+        made.norm.bias.add_(1.0)
+        torch.testing.assert_close(made.lean().whole(x), made(x), atol=1e-5, rtol=1e-5)
+    twin = pickle.loads(pickle.dumps(made))
+    with torch.no_grad():
+        torch.testing.assert_close(twin.lean().whole(x), made(x), atol=1e-5, rtol=1e-5)
+    made.load_state_dict({k: 2 * v for k, v in made.state_dict().items()}, assign=True)
+    with torch.no_grad():
+        torch.testing.assert_close(made.lean().whole(x), made(x), atol=1e-4, rtol=1e-4)

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from smalti.errors import ShapeError, require
-from smalti.layers.attending import hiding
 from smalti.layers.key_values import KeyValues
+from smalti.layers.lean import hiding_keys
 from smalti.layers.transformer import Transformer
 
 # Positions that a cache without a window and without a given length begins with.
@@ -93,8 +93,10 @@ class CausalTransformer(Transformer):
         self._check_context(context, rows)
         room = self.window or length or FIRST_ROOM
         shape = (self.depth, batch, 2, self.heads, room, self.dim // self.heads)
-        read = [] if context is None else self.lean().read(context)
-        bias = None if context_mask is None else hiding(context_mask)
+        read, bias = [], None
+        if context is not None:
+            read = self.lean().read(context)
+            bias = hiding_keys(context.shape[1], context_mask, context.device)
         return KeyValues(self.norm.weight.new_zeros(shape), self.window, read, bias)
 
     @torch.no_grad()

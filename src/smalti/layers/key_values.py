@@ -88,7 +88,8 @@ class KeyValues:
             (key.index_select(0, contexts), value.index_select(0, contexts))
             for key, value in self.context
         ]
-        if self.context_bias is not None:
+        # A bias that is the same for all has one row.
+        if self.context_bias is not None and self.context_bias.shape[0] > 1:
             self.context_bias = self.context_bias.index_select(0, contexts)
 
     def _take(self, memory: Tensor) -> None:

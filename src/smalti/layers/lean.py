@@ -3,6 +3,11 @@
 For one sentence the matrix products take less time than what is around them, so that what a
 module does on each call would count: here weights are laid out once, nothing is checked, and
 sums and GELUs are parts of the products.
+
+What a row becomes does not depend on the rows beside it, nor on padding, to the last bit: dense
+layers see to it themselves, and attention does if its numbers of queries and keys are always
+rounded up alike, to whole vectors of a processor. So rounding to bfloat16 is safe here, where a
+difference in the last bit of float32 could otherwise tip it.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm, scaled_dot_product_attention
+from torch.nn.functional import layer_norm, pad, scaled_dot_product_attention
 
 from smalti.layers.attending import HIDDEN, later
 from smalti.layers.key_values import KeyValues
@@ -19,6 +24,8 @@ from smalti.layers.packed_linear import PackedLinear
 from smalti.layers.transformer_block import Block
 
 Context = list[tuple[Tensor, Tensor]]
+# The widest vectors of float32 that processors have.
+KEYS = 16
 
 
 class Lean:
@@ -27,17 +34,20 @@ class Lean:
     Args:
         blocks: The layers.
         norm: What comes after the last.
+        half: Whether dense layers round to bfloat16; steps of one row stay in float32.
     """
 
-    def __init__(self, blocks: Sequence[Block], norm: nn.LayerNorm) -> None:
-        self.layers = [_Layer(block) for block in blocks]
+    def __init__(self, blocks: Sequence[Block], norm: nn.LayerNorm, half: bool) -> None:
+        self.layers = [_Layer(block, half) for block in blocks]
         self.norm = _norm(norm)
+        self.heads, self.causal = blocks[0].attention.heads, blocks[0].attention.causal
         crossing = [block.cross.inward for block in blocks if block.cross is not None]
-        self.heads, self.context = blocks[0].attention.heads, None
+        self.context: PackedLinear | None = None
         if crossing:
             # The context is read by all layers in one product.
             weight = torch.cat([layer.weight for layer in crossing])
-            self.context = PackedLinear(weight, torch.cat([layer.bias for layer in crossing]))
+            bias = torch.cat([layer.bias for layer in crossing])
+            self.context = PackedLinear(weight, bias, half=half)
 
     def read(self, context: Tensor) -> Context:
         """For each layer the keys and values of a context ``(batch, length, context_dim)``."""
@@ -46,7 +56,7 @@ class Lean:
         batch, length, width = context.shape
         made = self.context(context.reshape(-1, width))
         parts = made.view(batch, length, len(self.layers), 2, self.heads, -1)
-        pairs = parts.permute(2, 3, 0, 4, 1, 5).unbind()
+        pairs = _rounded_up(parts.permute(2, 3, 0, 4, 1, 5)).unbind()
         return [(pair[0], pair[1]) for pair in pairs]
 
     def whole(
@@ -54,16 +64,24 @@ class Lean:
         x: Tensor,
         context: Tensor | None = None,
         *,
-        bias: Tensor | None = None,
-        context_bias: Tensor | None = None,
+        mask: Tensor | None = None,
+        context_mask: Tensor | None = None,
     ) -> Tensor:
-        """All positions at once, ``(batch, length, dim)``; biases hide some of what is seen."""
-        read = [] if context is None else self.read(context)
+        """All positions at once, ``(batch, length, dim)``; masks as for ``Transformer``."""
+        bias = hiding_keys(x.shape[1], mask, x.device)
+        if self.causal:
+            keys = bias.shape[3]
+            bias = bias.masked_fill(later(keys, keys, x.device), HIDDEN)
+        read: Context = []
+        context_bias = None
+        if context is not None:
+            read = self.read(context)
+            context_bias = hiding_keys(context.shape[1], context_mask, x.device)
         shape, rows = x.shape, x.reshape(-1, x.shape[2])
         for number, layer in enumerate(self.layers):
             rows = layer.whole(rows, shape, bias)
             if read:
-                rows = layer.crossed(rows, *read[number], context_bias)
+                rows = layer.crossed(rows, *read[number], context_bias, rounded=True)
             rows = layer.dense(rows)
         return layer_norm(rows, *self.norm).view(shape)
 
@@ -80,44 +98,78 @@ class Lean:
 
 
 class _Layer:
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, half: bool) -> None:
         attention, cross, dense = block.attention, block.cross, block.dense
-        self.heads, self.causal = attention.heads, attention.causal
+        self.heads = attention.heads
         self.norm, self.dense_norm = _norm(attention.norm), _norm(dense.norm)
-        self.inward = PackedLinear.of(attention.inward)
-        self.outward = PackedLinear.of(attention.outward)
+        self.inward = PackedLinear.of(attention.inward, half=half)
+        self.outward = PackedLinear.of(attention.outward, half=half)
         if cross is not None:
             self.cross_norm = _norm(cross.norm)
-            self.cross_queries = PackedLinear.of(cross.queries)
-            self.cross_outward = PackedLinear.of(cross.outward)
-        self.widen, self.narrow = PackedLinear.of(dense.widen), PackedLinear.of(dense.narrow)
+            self.cross_queries = PackedLinear.of(cross.queries, half=half)
+            self.cross_outward = PackedLinear.of(cross.outward, half=half)
+        self.widen = PackedLinear.of(dense.widen, half=half)
+        self.narrow = PackedLinear.of(dense.narrow, half=half)
 
-    def whole(self, x: Tensor, shape: Sequence[int], bias: Tensor | None) -> Tensor:
+    def whole(self, x: Tensor, shape: Sequence[int], bias: Tensor) -> Tensor:
         batch, length, _ = shape
         made = self.inward(layer_norm(x, *self.norm))
         parts = made.view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        query, key, value = parts.unbind()
-        causal = self.causal
-        if causal and bias is not None:
-            bias, causal = bias.masked_fill(later(length, length, x.device), HIDDEN), False
-        seen = scaled_dot_product_attention(query, key, value, bias, is_causal=causal)
+        query, key, value = _rounded_up(parts).unbind()
+        seen = scaled_dot_product_attention(query, key, value, bias)[:, :, :length]
         return self.outward.added(seen.transpose(1, 2).reshape(x.shape), x)
 
     def next(self, x: Tensor, cache: KeyValues, number: int) -> Tensor:
-        parts = self.inward(layer_norm(x, *self.norm)).view(len(x), 3, self.heads, -1)
+        parts = self.inward(layer_norm(x, *self.norm)).view(x.shape[0], 3, self.heads, -1)
         keys, values = cache.put_both(number, parts[:, 1:])
         seen = scaled_dot_product_attention(parts[:, 0].unsqueeze(2), keys, values)
         return self.outward.added(seen.reshape(x.shape), x)
 
-    def crossed(self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+    def crossed(
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor | None,
+        *,
+        rounded: bool = False,
+    ) -> Tensor:
         # Rows that share a context are looked up as if they were its positions.
         asked = self.cross_queries(layer_norm(x, *self.cross_norm))
-        asked = asked.view(len(keys), -1, self.heads, keys.shape[3]).transpose(1, 2)
-        seen = scaled_dot_product_attention(asked, keys, values, bias)
+        asked = asked.view(keys.shape[0], -1, self.heads, keys.shape[3]).transpose(1, 2)
+        if rounded:
+            length, asked = asked.shape[2], _rounded_up(asked)
+            seen = scaled_dot_product_attention(asked, keys, values, bias)[:, :, :length]
+        else:
+            seen = scaled_dot_product_attention(asked, keys, values, bias)
         return self.cross_outward.added(seen.transpose(1, 2).reshape(x.shape), x)
 
     def dense(self, x: Tensor) -> Tensor:
         return self.narrow.added(self.widen.bent(layer_norm(x, *self.dense_norm)), x)
+
+
+def hiding_keys(length: int, mask: Tensor | None, device: torch.device) -> Tensor:
+    """A bias ``(batch or 1, 1, 1, keys)`` for a number of keys that is rounded up.
+
+    It is there also where it hides nothing: attention without one adds up in another order.
+
+    Args:
+        length: How many keys there are.
+        mask: ``(batch, length)``, False where one is padding.
+        device: Where.
+    """
+    keys = length + -length % KEYS
+    bias = torch.zeros(1 if mask is None else len(mask), 1, 1, keys, device=device)
+    bias[..., length:] = HIDDEN
+    if mask is not None:
+        bias[:, 0, 0, :length].masked_fill_(~mask, HIDDEN)
+    return bias
+
+
+def _rounded_up(x: Tensor) -> Tensor:
+    """Queries, keys or values ``(..., length, width)``, more of them."""
+    missing = -x.shape[-2] % KEYS
+    return pad(x, (0, 0, 0, missing)) if missing else x
 
 
 def _norm(layer: nn.LayerNorm) -> tuple[list[int], Tensor, Tensor, float]:

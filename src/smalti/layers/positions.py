@@ -41,7 +41,9 @@ class Sinusoids(nn.Module):
         """The vectors ``(length, dim)`` of the first positions."""
         if length > len(self.table):
             room = 2 ** math.ceil(math.log2(length))
-            self.table = sinusoids(room, self.dim).to(self.table)
+            # A tensor made in inference mode would be of no use in training.
+            with torch.inference_mode(False):
+                self.table = sinusoids(room, self.dim).to(self.table)
         return self.table[:length]
 
 

@@ -131,7 +131,7 @@ class Autoregressive(Translator):
         self, source: Tensor, options: Decoding, rescore_with: Translator | None
     ) -> list[list[int]]:
         del rescore_with
-        encoded = self.encoder(self.words, source)
+        encoded = self.encoder.lean(self.words, source, half=options.half)
         limits = [options.longest(length) for length in encoded.lengths()]
         walk: Walk
         if options.cached:

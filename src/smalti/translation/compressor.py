@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from smalti.layers.attending import hiding
+from smalti.layers.packed_linear import PackedLinear
+from smalti.layers.remade import Remade
 from smalti.layers.sequence_convolutions import Doubling, Halving, ResidualConvolution
 from smalti.layers.transformer_block import CrossAttention
 from smalti.translation.encoding import Encoded
@@ -63,6 +66,7 @@ class Decompressor(nn.Module):
         self.inward = nn.Linear(latent_dim, dim)
         self.mixing = nn.ModuleList(ResidualConvolution(dim) for _ in range(doublings))
         self.doubling = nn.ModuleList(Doubling(dim) for _ in range(doublings))
+        self._lean: Remade[list[PackedLinear]] = Remade()
 
     def forward(self, latents: Tensor, mask: Tensor | None) -> Tensor:
         """Vectors ``(batch, length, dim)``.
@@ -78,3 +82,28 @@ class Decompressor(nn.Module):
             real = None if real is None else real.repeat_interleave(2, dim=1)
         out: Tensor = x
         return out
+
+    def lean(self, latents: Tensor, mask: Tensor | None, *, half: bool) -> Tensor:
+        """``forward`` for inference, rounded to bfloat16 on request."""
+        layers = self._lean.get(half, lambda: self._packed(half), self)
+        batch, length, width = latents.shape
+        x = layers[0](latents.reshape(-1, width)).view(batch, length, -1)
+        real = None if mask is None else mask[:, :, None]
+        for place, mixing in enumerate(self._mixing()):
+            x = mixing.lean(x, real, layers[1 + 2 * place])
+            batch, length, dim = x.shape
+            x = layers[2 + 2 * place](x.view(-1, dim)).view(batch, 2 * length, dim)
+            real = None if real is None else real.repeat_interleave(2, dim=1)
+        return x
+
+    @torch.no_grad()
+    def _packed(self, half: bool) -> list[PackedLinear]:
+        """The dense layers in the order in which they come."""
+        made = [PackedLinear.of(self.inward, half=half)]
+        doubling = [layer for layer in self.doubling if isinstance(layer, Doubling)]
+        for pair in zip(self._mixing(), doubling, strict=True):
+            made += [PackedLinear.of(layer.dense, half=half) for layer in pair]
+        return made
+
+    def _mixing(self) -> list[ResidualConvolution]:
+        return [layer for layer in self.mixing if isinstance(layer, ResidualConvolution)]

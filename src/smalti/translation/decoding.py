@@ -23,6 +23,8 @@ class Decoding:
         seed: Of that sampling.
         lengths: How many lengths a parallel model writes and chooses from.
         clean_repeats: Whether a token that repeats the one before it is left out.
+        half: Whether what is computed for a whole sentence at once is rounded to bfloat16 where
+            the processor is quicker with it; token by token, all is float32.
         cached: Whether steps build on what was computed for earlier ones. The result is the
             same; without, it takes longer.
     """
@@ -36,6 +38,7 @@ class Decoding:
     seed: int = 0
     lengths: int = 1
     clean_repeats: bool = False
+    half: bool = True
     cached: bool = True
 
     def __post_init__(self) -> None:
@@ -47,6 +50,7 @@ class Decoding:
         number("max_ratio", self.max_ratio, least=0)
         number("temperature", self.temperature, above=0)
         flag("clean_repeats", self.clean_repeats)
+        flag("half", self.half)
         flag("cached", self.cached)
 
     def longest(self, source_length: int) -> int:

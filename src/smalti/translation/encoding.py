@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
-from smalti.layers.attending import hiding
 from smalti.layers.dropout import Dropout
 from smalti.layers.positions import Sinusoids
 from smalti.layers.transformer import Transformer
@@ -67,9 +65,15 @@ class SourceEncoder(nn.Module):
     def forward(self, words: WordTables, source: Tensor) -> Encoded:
         """Read sources ``(batch, length)`` with the tables of ``words``."""
         mask = source != PAD
-        x = words.read("source", source) + self.positions(source.shape[1])
-        needed = None if bool(mask.all()) else mask
-        if torch.is_inference_mode_enabled():
-            bias = None if needed is None else hiding(needed)
-            return Encoded(self.layers.lean().whole(x, bias=bias), mask)
-        return Encoded(self.layers(self.dropout(x), mask=needed), mask)
+        x = self._marked(words, source)
+        return Encoded(self.layers(self.dropout(x), mask=None if mask.all() else mask), mask)
+
+    def lean(self, words: WordTables, source: Tensor, *, half: bool) -> Encoded:
+        """``forward`` for inference, rounded to bfloat16 on request."""
+        mask = source != PAD
+        x = self._marked(words, source)
+        return Encoded(self.layers.lean(half=half).whole(x, mask=mask), mask)
+
+    def _marked(self, words: WordTables, source: Tensor) -> Tensor:
+        positions: Tensor = self.positions(source.shape[1])
+        return words.read("source", source) + positions

@@ -183,7 +183,12 @@ class Latent(Translator):
             return self._latents_of(self.encoder(self.words, source), target)
 
     def reconstruct(
-        self, source: Tensor, target: Tensor, *, latents_of: Tensor | None = None
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        latents_of: Tensor | None = None,
+        half: bool = True,
     ) -> list[list[int]]:
         """Translations from the latents of the targets themselves: an upper bound.
 
@@ -191,12 +196,13 @@ class Latent(Translator):
             source: Sentences.
             target: Their translations.
             latents_of: Other targets, whose latents are used instead: a lower bound.
+            half: As in ``Decoding``.
         """
         self._check(source, target)
         with torch.inference_mode(), evaluating(self):
-            encoded = self.encoder(self.words, source)
+            encoded = self.encoder.lean(self.words, source, half=half)
             given = target if latents_of is None else latents_of
-            return self._write(encoded, self._latents_of(encoded, given))
+            return self._write(encoded, self._latents_of(encoded, given), half)
 
     def _loss(
         self, source: Tensor, target: Tensor, progress: float
@@ -237,12 +243,12 @@ class Latent(Translator):
     def _translate(
         self, source: Tensor, options: Decoding, rescore_with: Translator | None
     ) -> list[list[int]]:
-        encoded = self.encoder(self.words, source)
+        encoded = self.encoder.lean(self.words, source, half=options.half)
         limits = [-(-options.longest(length) // self.stride) for length in encoded.lengths()]
         latents = predict(self.predictor, self.quantizer, encoded, limits, options)
         if options.samples == 1:
-            return self._write(encoded, latents)
-        found = self._write(encoded.repeated(options.samples), latents)
+            return self._write(encoded, latents, options.half)
+        found = self._write(encoded.repeated(options.samples), latents, options.half)
         return best_of(rescore_with, source, found, options.length_penalty)
 
     def _rounded_up(self, target: Tensor) -> Tensor:
@@ -274,12 +280,12 @@ class Latent(Translator):
         mask = (target != PAD)[:, :: self.stride]
         return Latents(self.quantizer.encode(self._compressed(encoded, target)), mask)
 
-    def _write(self, encoded: Encoded, latents: Latents) -> list[list[int]]:
+    def _write(self, encoded: Encoded, latents: Latents, half: bool) -> list[list[int]]:
         mask = None if bool(latents.mask.all()) else latents.mask
-        x = self.decompressor(self.quantizer.decode(latents.codes), mask)
+        x = self.decompressor.lean(self.quantizer.decode(latents.codes), mask, half=half)
         spread = None if mask is None else mask.repeat_interleave(self.stride, dim=1)
         lengths = (self.stride * latents.mask.sum(dim=1)).tolist()
-        return read_off(self.words, self.writer(x, spread, encoded), lengths)
+        return read_off(self.words, self.writer.lean(x, spread, encoded, half=half), lengths)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
 
 from smalti.translation.decoding import Decoding
 from smalti.translation.encoding import Encoded
@@ -105,23 +104,15 @@ class _CachedWalk:
         per_source: int,
         longest: int,
     ) -> None:
-        self.quantizer = quantizer
-        self.rows = len(encoded.vectors) * per_source
+        rows = len(encoded.vectors) * per_source
         self.cache = predictor.layers.new_cache(
-            self.rows, encoded.vectors, context_mask=encoded.needed_mask(), length=longest
+            rows, encoded.vectors, context_mask=encoded.mask, length=longest
         )
-        self.lean = predictor.layers.lean()
-        self.inward = (predictor.inward.weight, predictor.inward.bias)
-        self.head = (predictor.head.weight, predictor.head.bias)
-        self.start, self.positions = predictor.start, predictor.positions(longest).unbind()
+        self.lean = predictor.lean(quantizer)
+        self.positions = predictor.positions(longest).unbind()
 
     def step(self, codes: Tensor | None) -> Tensor:
-        here = self.positions[self.cache.position]
-        if codes is None:
-            x = (here + self.start).expand(self.rows, -1)
-        else:
-            x = linear(self.quantizer.decode(codes), *self.inward).add_(here)
-        return linear(self.lean.step(x, self.cache), *self.head)
+        return self.lean.step(codes, self.positions[self.cache.position], self.cache)
 
 
 class _RepeatedWalk:

@@ -100,8 +100,9 @@ class Parallel(Translator):
         length_nats = functional.cross_entropy(
             self._differences(encoded).float(), differences + self.most_difference
         )
-        hidden = self._decoded(source, encoded, lengths)
-        smoothed, plain = self.words.loss(hidden[real], target[real], self.label_smoothing)
+        x, mask = self._copied(source, encoded, lengths)
+        hidden = self.writer(x, mask, encoded)
+        smoothed, plain = self.words.loss(hidden[mask], target[real], self.label_smoothing)
         tokens = real.sum()
         return smoothed / tokens + length_nats, {
             "token_nats": plain / tokens,
@@ -111,7 +112,7 @@ class Parallel(Translator):
     def _translate(
         self, source: Tensor, options: Decoding, rescore_with: Translator | None
     ) -> list[list[int]]:
-        encoded = self.encoder(self.words, source)
+        encoded = self.encoder.lean(self.words, source, half=options.half)
         tried = min(options.lengths, 2 * self.most_difference + 1)
         likeliest = self._differences(encoded).topk(tried, dim=1).indices - self.most_difference
         here = encoded.mask.sum(dim=1, keepdim=True)
@@ -119,7 +120,8 @@ class Parallel(Translator):
         limits = torch.tensor([[options.longest(n) + 1] for n in encoded.lengths()])
         lengths = torch.minimum((here + likeliest).clamp(min=1), limits.to(here.device)).flatten()
         encoded = encoded.repeated(tried) if tried > 1 else encoded
-        hidden = self._decoded(source.repeat_interleave(tried, dim=0), encoded, lengths)
+        x, mask = self._copied(source.repeat_interleave(tried, dim=0), encoded, lengths)
+        hidden = self.writer.lean(x, mask, encoded, half=options.half)
         found = read_off(self.words, hidden, lengths.tolist())
         if tried == 1:
             return found
@@ -132,13 +134,10 @@ class Parallel(Translator):
         logits: Tensor = self.length(mean)
         return logits
 
-    def _decoded(self, source: Tensor, encoded: Encoded, lengths: Tensor) -> Tensor:
-        """Hidden vectors of all tokens of targets that have these lengths."""
+    def _copied(self, source: Tensor, encoded: Encoded, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Vectors of source tokens copied evenly over targets of these lengths, and a mask."""
         places = torch.arange(int(lengths.max()), device=source.device)
         here = encoded.mask.sum(dim=1, keepdim=True)
         # The middle of a target's place, as a place in the source.
         copied = ((2 * places + 1) * here // (2 * lengths[:, None])).minimum(here - 1)
-        x = self.words.read("source", source.gather(1, copied))
-        mask = places < lengths[:, None]
-        hidden: Tensor = self.writer(x, None if bool(mask.all()) else mask, encoded)
-        return hidden
+        return self.words.read("source", source.gather(1, copied)), places < lengths[:, None]

@@ -8,7 +8,11 @@ from torch.nn import functional
 
 from smalti.layers.attention import CausalTransformer
 from smalti.layers.dropout import Dropout
+from smalti.layers.key_values import KeyValues
+from smalti.layers.packed_linear import PackedLinear
 from smalti.layers.positions import Sinusoids
+from smalti.layers.remade import Remade
+from smalti.quantizers.base import Quantizer
 from smalti.translation.encoding import Encoded
 
 
@@ -53,6 +57,7 @@ class Predictor(nn.Module):
         self.ends = nn.ModuleList(nn.Embedding(size, 1) for size in code_sizes)
         for weight in self.ends.parameters():
             nn.init.zeros_(weight)
+        self._lean: Remade[LeanSteps] = Remade()
 
     def forward(self, latents: Tensor, encoded: Encoded) -> Tensor:
         """Logits ``(batch, latents, codes and end)`` of each latent given those before it.
@@ -68,6 +73,15 @@ class Predictor(nn.Module):
         hidden = self.layers(self.drop(x), encoded.vectors, context_mask=encoded.needed_mask())
         logits: Tensor = self.head(hidden)
         return logits
+
+    @torch.no_grad()
+    def lean(self, quantizer: Quantizer) -> LeanSteps:
+        """Steps for inference, made anew when weights have changed.
+
+        Args:
+            quantizer: Who says what codes stand for, always the same.
+        """
+        return self._lean.get("steps", lambda: LeanSteps(self, quantizer), self, quantizer)
 
     def by_codebook(self, logits: Tensor) -> tuple[Tensor, ...]:
         """The logits of each codebook's codes."""
@@ -102,3 +116,39 @@ class Predictor(nn.Module):
         return functional.binary_cross_entropy_with_logits(
             self.end(logits, codes).float(), last.float(), reduction="none"
         )
+
+
+class LeanSteps:
+    """One latent after the other, without checks.
+
+    Args:
+        predictor: Whose weights are used.
+        quantizer: Who says what codes stand for.
+    """
+
+    def __init__(self, predictor: Predictor, quantizer: Quantizer) -> None:
+        self.layers = predictor.layers.lean()
+        self.head = PackedLinear.of(predictor.head)
+        self.start, self.quantizer = predictor.start.detach(), quantizer
+        self.inward = PackedLinear.of(predictor.inward)
+        # Of one codebook all inputs are known before.
+        self.inputs: Tensor | None = None
+        if len(predictor.code_sizes) == 1:
+            every = torch.arange(predictor.code_sizes[0], device=self.start.device)
+            self.inputs = self.inward(quantizer.decode(every[:, None]))
+
+    def step(self, codes: Tensor | None, position: Tensor, cache: KeyValues) -> Tensor:
+        """Logits ``(rows, codes and end)`` of the next latent.
+
+        Args:
+            codes: Of the latent before, ``(rows, num_codebooks)``; None at the beginning.
+            position: The vector of this position.
+            cache: Remembers it.
+        """
+        if codes is None:
+            x = (self.start + position).expand(cache.batch, -1)
+        elif self.inputs is not None:
+            x = functional.embedding(codes[:, 0], self.inputs).add_(position)
+        else:
+            x = self.inward(self.quantizer.decode(codes)).add_(position)
+        return self.head(self.layers.step(x, cache))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from smalti.errors import ConfigError, require
 from smalti.layers.packed_linear import PackedLinear
+from smalti.layers.remade import Remade
 from smalti.layers.smoothed_loss import smoothed_loss, smoothed_loss_of_products
 
 USES = ("source", "target", "output")
@@ -90,7 +91,7 @@ class WordTables(nn.Module):
                 f"expected a table of {vocabulary} x {dim}, got {table.rows} x {table.dim}",
             )
             self.add_module(name, cast("nn.Module", table))
-        self._lean: tuple[Any, PackedLinear] | None = None
+        self._lean: Remade[PackedLinear] = Remade()
 
     def table(self, use: str) -> nn.Module:
         """The table of a use."""
@@ -121,15 +122,8 @@ class WordTables(nn.Module):
     @torch.no_grad()
     def lean_logits(self) -> PackedLinear:
         """``logits`` for inference, of rows ``(n, dim)``; made anew when weights have changed."""
-        tensors = self.table("output").state_dict(keep_vars=True).values()
-        state = tuple((item.data_ptr(), item._version) for item in tensors)
-        if self._lean is None or self._lean[0] != state:
-            self._lean = (state, PackedLinear(self.dense("output")))
-        return self._lean[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Packed weights can be neither copied nor saved, and are made again where needed.
-        return {**self.__dict__, "_lean": None}
+        table = self.table("output")
+        return self._lean.get("logits", lambda: PackedLinear(self.dense("output")), table)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Products of vectors ``(..., dim)`` with all rows of the output's table."""

@@ -47,7 +47,7 @@ class CachedWalk:
         self.rows = len(encoded.vectors) * per_source
         decoder = model.decoder
         self.cache = decoder.new_cache(
-            self.rows, encoded.vectors, context_mask=encoded.needed_mask(), length=length
+            self.rows, encoded.vectors, context_mask=encoded.mask, length=length
         )
         self.lean, self.logits = decoder.lean(), model.words.lean_logits()
         self.inward = model.words.dense("target")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from smalti.layers.attending import hiding
 from smalti.layers.dropout import Dropout
 from smalti.layers.positions import Sinusoids
 from smalti.layers.transformer import Transformer
@@ -44,20 +43,19 @@ class ParallelWriter(nn.Module):
             mask: ``(batch, length)``, False where there is padding, which comes last.
             encoded: The sources.
         """
-        x = x + self.positions(x.shape[1])
+        x = self.drop(x + self.positions(x.shape[1]))
         # Where no token sees a later one, none sees the padding.
         mask = None if self.layers.causal else mask
-        context_mask = encoded.needed_mask()
-        if torch.is_inference_mode_enabled():
-            bias = None if mask is None else hiding(mask)
-            context_bias = None if context_mask is None else hiding(context_mask)
-            return self.layers.lean().whole(
-                x, encoded.vectors, bias=bias, context_bias=context_bias
-            )
         hidden: Tensor = self.layers(
-            self.drop(x), encoded.vectors, mask=mask, context_mask=context_mask
+            x, encoded.vectors, mask=mask, context_mask=encoded.needed_mask()
         )
         return hidden
+
+    def lean(self, x: Tensor, mask: Tensor | None, encoded: Encoded, *, half: bool) -> Tensor:
+        """``forward`` for inference, rounded to bfloat16 on request."""
+        return self.layers.lean(half=half).whole(
+            x + self.positions(x.shape[1]), encoded.vectors, mask=mask, context_mask=encoded.mask
+        )
 
 
 def partly_known(x: Tensor, known: Tensor, share: float) -> Tensor:
