@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from smalti.data import read_aligned
+from smalti.data import AlignedTexts, read_aligned
 from smalti.data.aligned import parting_line
 from smalti.errors import DataError
 
@@ -76,3 +76,14 @@ def test_an_empty_file_is_named(tmp_path: Path) -> None:
     source = written(tmp_path / "a.en", ["one"])
     with pytest.raises(DataError, match=r"b\.de holds no lines"):
         read_aligned(source, written(tmp_path / "b.de", []))
+
+
+def test_lines_that_do_not_belong_together_raise_a_doubt() -> None:
+    english, german = pairs(300)
+    names = ("a.en", "a.de")
+    assert AlignedTexts(tuple(english), tuple(german), names).doubt() == ""
+    moved = (*german[1:], german[0])
+    assert "belong together?" in AlignedTexts(tuple(english), moved, names).doubt()
+    # Lines of one length say nothing, nor do few lines.
+    assert AlignedTexts(("one",) * 300, tuple(german), names).doubt() == ""
+    assert AlignedTexts(tuple(english[:50]), moved[:50], names).doubt() == ""

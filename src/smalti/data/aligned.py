@@ -16,6 +16,9 @@ from smalti.errors import DataError, require
 ENOUGH_LINES = 20
 # How much nearer the lengths of lines must come by a shift before it is worth a word.
 CLEAR_GAIN = 0.8
+# Below this correlation lengths of lines look as if the lines were shuffled; so many must agree.
+UNRELATED = 0.1
+MANY_LINES = 200
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,24 @@ class AlignedTexts:
             digest.update(text.encode())
             digest.update(b"\n")
         return digest.hexdigest()
+
+    def doubt(self) -> str:
+        """A word where the lengths of many lines look as if the lines did not belong together.
+
+        There are texts of which that is true: a dictionary's words and their explanations. So it
+        is a word of warning, and not an error.
+        """
+        sides = (self.source, self.target)
+        lengths = np.log1p(np.array([[len(text) for text in side] for side in sides], dtype=float))
+        if len(self) < MANY_LINES or not lengths.std(axis=1).all():
+            return ""
+        found = float(np.corrcoef(lengths[0], lengths[1])[0, 1])
+        if found >= UNRELATED:
+            return ""
+        return (
+            f"long lines of {self.names[0]} do not have long translations in {self.names[1]} "
+            f"(correlation of lengths {found:.2f}): do the lines belong together?"
+        )
 
 
 def read_aligned(source: str | Path, target: str | Path) -> AlignedTexts:

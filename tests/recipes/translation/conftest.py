@@ -65,7 +65,7 @@ def small_config(folder: Path) -> Callable[..., Any]:
             },
             "training": {
                 **{"steps": 40, "batch_size": 256, "learning_rate": 1e-2},
-                **{"evaluate_every": 40, "checkpoint_every": 15},
+                **{"evaluate_every": 10, "checkpoint_every": 15},
             },
             "averaged_share": 0.5,
             "judged_sentences": 10,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,18 @@ def train_translation_run(
     place = as_path(run_directory)
     require_free(place)
     texts = read_training_texts(config.data)
+    for pairs in (texts.train, texts.valid):
+        if doubt := pairs.doubt():
+            sys.stderr.write(f"smalti: {doubt}\n")
     start = None if config.start_from is None else load_translation_run(config.start_from)
     subwords = (
         Subwords.fit(texts.vocabulary, config.data.vocabulary) if start is None else start.subwords
     )
-    pairs = as_tokens(texts.train, subwords, config.data.longest)
-    tokens = [*pairs.source, *pairs.target]
+    tokens = as_tokens(texts.train, subwords, config.data.longest)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         teacher = None if start is None else start.translator
-        counts = count_of(tokens, len(subwords))
+        counts = count_of([*tokens.source, *tokens.target], len(subwords))
         tables = new_tables(
             config.embedding, len(subwords), config.model, start=teacher, counts=counts
         )
@@ -72,7 +75,7 @@ def train_translation_run(
         "frozen_codes_share": config.frozen_codes_share,
         "averaged_share": config.averaged_share,
     }
-    task = TranslationTask(model, subwords, pairs, texts.valid, config)
+    task = TranslationTask(model, subwords, tokens, texts.valid, config)
     outcome = train(task, config.training, place / STAGE, resume, config=lasting)
     if not outcome.finished:
         return RunOutcome(False, {STAGE: outcome}, None, {})
@@ -85,7 +88,7 @@ def train_translation_run(
         translator=trained,
         subwords=subwords,
         decoding=decoding,
-        longest=max(map(len, pairs.source)),
+        longest=max(map(len, tokens.source)),
         fingerprint=texts.fingerprint,
         figures={STAGE: dict(outcome.evaluation), "decoding": tuned},
     )

@@ -57,8 +57,7 @@ class TranslationTask:
     def heed(self, progress: float) -> None:
         """Warm-ups, and what is frozen or averaged at the end, go by it."""
         self.progress = progress
-        late = progress >= 1 - self.config.frozen_codes_share
-        if late and isinstance(self.translator, Latent):
+        if self._is_within(self.config.frozen_codes_share) and isinstance(self.translator, Latent):
             self.translator.freeze_codes()
 
     def step(self, batch: PairBatch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -114,9 +113,11 @@ class TranslationTask:
 
     def _average(self, *_: Any) -> None:
         """After a step: take in its weights, if it is one of the last."""
-        share = self.config.averaged_share
-        if share and self.progress >= 1 - share:
+        if self._is_within(self.config.averaged_share):
             (self.averaged or self._begin_averaging()).update_parameters(self.model)
+
+    def _is_within(self, last_share: float) -> bool:
+        return last_share > 0 and self.progress >= 1 - last_share
 
     def _begin_averaging(self) -> AveragedModel:
         self.averaged = AveragedModel(self.model)
