@@ -14,7 +14,9 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks import (
+    cached_sampling,
     embedding_tables,
+    image_training,
     memory,
     search,
     table_lookup,
@@ -29,6 +31,8 @@ QUESTIONS = {
     "embedding_tables": embedding_tables,
     "table_lookup": table_lookup,
     "whole_model": whole_model,
+    "image_training": image_training,
+    "cached_sampling": cached_sampling,
 }
 
 

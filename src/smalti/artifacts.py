@@ -60,12 +60,16 @@ def write_artifact(
     origin: str = "",
 ) -> None:
     """Write an artifact; an older artifact at that place is replaced, anything else is not."""
-    from safetensors.torch import save_file  # noqa: PLC0415  (light import of this module)
+    from safetensors import SafetensorError  # noqa: PLC0415  (light import of this module)
+    from safetensors.torch import save_file  # noqa: PLC0415
 
     place = as_path(directory)
     with draft_of(place, _is_replaceable) as draft:
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(plain, draft / TENSORS)
+        try:
+            save_file(plain, draft / TENSORS)
+        except SafetensorError as error:  # So it says that a disk is full.
+            raise ArtifactError(f"can't write {place}: {error}") from error
         manifest = {
             "format_version": FORMAT_VERSION,
             "kind": kind,
@@ -99,7 +103,11 @@ def draft_of(place: Path, is_replaceable: Callable[[Path], bool]) -> Iterator[Pa
         made = [parent for parent in place.parents if not parent.exists()]
         draft.mkdir(parents=True)
         yield draft
+        # On the disk before the name is: a machine that stops leaves no name without content.
+        for path in (*draft.rglob("*"), draft):
+            _flush(path)
         _move_into_place(draft, place)
+        _flush(place.parent)
     except OSError as error:
         raise ArtifactError(f"can't write {place}: {error}") from error
     finally:
@@ -107,6 +115,19 @@ def draft_of(place: Path, is_replaceable: Callable[[Path], bool]) -> Iterator[Pa
         for parent in made:
             with suppress(OSError):  # Those that hold the artifact now stay.
                 parent.rmdir()
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all; one that is there is replaced. Text becomes UTF-8."""
+    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
+    try:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        _flush(draft)
+        draft.replace(path)
+    except OSError as error:
+        raise ArtifactError(f"can't write {path}: {error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def read_manifest(directory: str | Path) -> dict[str, Any]:
@@ -217,6 +238,17 @@ def _exchange(one: Path, other: Path) -> bool:
         )
         == 0
     )
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file or a directory is on the disk, where the system lets one wait."""
+    if path.is_dir() and os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _digest(path: Path) -> str:

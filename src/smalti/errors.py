@@ -6,6 +6,8 @@ a ``SmaltiError`` as one line; anything else is a bug and keeps its traceback.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class SmaltiError(Exception):
     """The root of all errors that smalti raises on purpose."""
@@ -13,6 +15,25 @@ class SmaltiError(Exception):
 
 class ConfigError(SmaltiError, ValueError):
     """A setting that can't work."""
+
+
+class UnknownSettingError(ConfigError):
+    """A setting that the chosen member of a family does not have.
+
+    Args:
+        message: What is wrong.
+        key: Which entry of the spec names the member, such as ``"quantizer"``.
+        member: Its name.
+        unknown: The settings that it does not have.
+        known: Those that it has.
+    """
+
+    def __init__(
+        self, message: str, key: str, member: str, unknown: Sequence[str], known: Sequence[str]
+    ) -> None:
+        super().__init__(message)
+        self.key, self.member = key, member
+        self.unknown, self.known = list(unknown), list(known)
 
 
 class ShapeError(SmaltiError, ValueError):

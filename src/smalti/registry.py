@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 from typing import Generic, TypeVar
 
 from smalti.errors import ConfigError
 
 Member = TypeVar("Member")
+
+
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant; None where none is like it.
+
+    Example:
+        >>> nearest("codebok_size", ["dim", "codebook_size"])
+        'codebook_size'
+    """
+    found = get_close_matches(str(name), list(known), n=1)
+    return found[0] if found else None
 
 
 class Registry(Generic[Member]):
@@ -46,8 +58,10 @@ class Registry(Generic[Member]):
             return self._members[name]
         except (KeyError, TypeError):
             known = ", ".join(self.names())
+            meant = nearest(name, self.names())
             raise ConfigError(
-                f"there is no {self.family} {name!r}; the known ones are: {known}"
+                f"there is no {self.family} {name!r}{f' (did you mean {meant}?)' if meant else ''}"
+                f"; the known ones are: {known}"
             ) from None
 
     def names(self) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from smalti.errors import ConfigError, require
-from smalti.registry import Registry
+from smalti.errors import ConfigError, UnknownSettingError, require
+from smalti.registry import Registry, nearest
 
 
 def setting_names(kind: type) -> list[str]:
@@ -61,11 +61,40 @@ def build_from(
     kind = family.get(spec[key])
     known = setting_names(kind)
     unknown = sorted(set(given) - set(known))
+    if unknown and not takes_any_setting(kind):
+        raise _unknown(key, spec[key], unknown, known)
+    missing = [name for name in _needed(kind) if name not in given]
+    meant = nearest(missing[0], unknown) if missing else None
     require(
-        not unknown or takes_any_setting(kind),
-        f"{spec[key]} has no setting {', '.join(unknown)}; it has: {', '.join(known) or 'none'}",
+        not missing,
+        f"{spec[key]} needs the setting {', '.join(missing)}"
+        + (f"; is that what {meant} was meant to be?" if meant else ""),
     )
     try:
         return kind(**given)
+    except UnknownSettingError as error:
+        if not set(error.unknown) <= set(unknown):
+            raise
+        # It was handed on to a part. Whoever wrote it may have meant the whole.
+        raise _unknown(key, spec[key], error.unknown, [*known, *error.known]) from None
     except TypeError as error:
         raise ConfigError(f"can't build {spec[key]}: {error}") from error
+
+
+def _needed(kind: type) -> list[str]:
+    """The settings without which nothing can be built."""
+    parameters = inspect.signature(kind).parameters.values()
+    loose = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+    return [
+        item.name for item in parameters if item.default is item.empty and item.kind not in loose
+    ]
+
+
+def _unknown(
+    key: str, member: str, unknown: Sequence[str], known: Sequence[str]
+) -> UnknownSettingError:
+    meant = {name: nearest(name, known) for name in unknown}
+    shown = [f"{name} (did you mean {like}?)" if like else name for name, like in meant.items()]
+    listed = ", ".join(dict.fromkeys(known)) or "none"
+    message = f"{member} has no setting {', '.join(shown)}; it has: {listed}"
+    return UnknownSettingError(message, key, member, unknown, known)

@@ -238,3 +238,37 @@ def test_two_processes_train_together(tmp_path: Path, config: Path) -> None:
     assert json.loads(done.stdout)["finished"]
     found = run("evaluate", str(tmp_path / "run"), "--data", "digits", "--json")
     assert json.loads(found.stdout)["images"] == 180
+
+
+@pytest.mark.slow
+def test_two_processes_count_all_codes_and_one_writes(tmp_path: Path, config: Path) -> None:
+    place = tmp_path / "run"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+    changes = [f"--set={part}training.steps=4" for part in ("", "prior.")]
+    done = subprocess.run(
+        [*launch, "-m", "smalti", "train", str(config), "-o", str(place), *changes, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ALONE,
+    )
+    assert done.returncode == 0, done.stderr
+    # One of them told.
+    assert json.loads(done.stdout)["finished"]
+    assert sorted(path.name for path in (place / "model").iterdir()) == [
+        "manifest.json",
+        "tensors.safetensors",
+    ]
+    assert not [path for path in place.rglob("*") if path.name.startswith(".smalti-")]
+    from smalti.priors import Unigram
+    from smalti.recipes.images import load_run, read_training_images
+    from smalti.recipes.images.coding import encode_all
+
+    trained = load_run(place)
+    pixels = read_training_images(trained.config.data).train.pixels
+    grids = encode_all(trained.autoencoder, pixels)
+    for prior, codes in zip(trained.prior("unigram").members(), grids, strict=True):
+        assert isinstance(prior, Unigram)
+        # Two codebooks of 8, side by side; each image once.
+        expected = np.stack([codes.numpy() == code for code in range(8)], axis=-1).sum(axis=0)
+        assert np.array_equal(prior.counts.numpy(), expected.reshape(*expected.shape[:2], 16))

@@ -39,7 +39,9 @@ def test_lossless_files_give_the_very_pixels(
     assert torch.equal(found, pixels)
     assert encoded.bytes == (tmp_path / "a.smt").stat().st_size
     assert encoded.pixel_bytes > encoded.code_bytes > 0
-    assert encoded.bits_per_subpixel == pytest.approx(8 * encoded.bytes / (7 * 3 * 64))
+    assert encoded.bits_per_dim == pytest.approx(8 * encoded.bytes / (7 * 3 * 64))
+    assert encoded.bits_per_pixel == pytest.approx(8 * encoded.bytes / (7 * 64))
+    assert encoded.mse_0_to_1 == 0
 
 
 def test_deep_pixels_come_back(tmp_path: Path) -> None:
@@ -71,10 +73,13 @@ def test_lossy_files_give_what_the_codes_stand_for(
     with torch.no_grad():
         image = model.autoencoder.likelihood.image(model.autoencoder.decode(expected))
     # A mean may lie on the border of two values.
-    differences = (decode_images(tmp_path / "a.smt", model).int() - image.int()).abs()
+    found = decode_images(tmp_path / "a.smt", model)
+    differences = (found.int() - image.int()).abs()
     assert differences.max() <= 1
     assert differences.float().mean() < 0.001
     assert encoded.pixel_bytes == 0
+    error = (found.numpy() / 255.0 - pixels.numpy() / 255.0) ** 2
+    assert encoded.mse_0_to_1 == pytest.approx(error.mean())
 
 
 def test_codes_are_read_from_lossless_files_too(

@@ -103,7 +103,7 @@ def test_slabs_are_rows_of_the_channels_first_tensor() -> None:
 @pytest.mark.parametrize(
     "bad",
     [{"pool": ((8, 4),)}, {"pool": ((8, 4), (1, 2))}, {"pool": (8, 4)}, {"dim": 7},
-     {"update": "some"}, {"selection": "row"}, {"schedule": "x"},
+     {"update": "some"}, {"selection": "row"}, {"selector": "best"}, {"schedule": "x"},
      {"selection": "slab", "update": "selected"}],
 )  # fmt: skip
 def test_impossible_settings_are_refused(bad: dict[str, object]) -> None:
@@ -147,3 +147,23 @@ def test_learning_from_selected_vectors_alone_leaves_the_selector_its_gradient()
 
 def test_no_codes_decode_to_no_vectors() -> None:
     assert Adaptive(8, POOL).decode(torch.zeros(0, 2, dtype=torch.int64)).shape == (0, 8)
+
+
+def test_a_random_selector_takes_each_codebook_as_often_in_training_and_in_evaluation() -> None:
+    torch.manual_seed(0)
+    layer = Adaptive(8, POOL, selector="random")
+    x = torch.randn(30_000, 8)
+    for _ in ("training", "evaluation"):
+        shares = torch.bincount(layer(x).codes[:, 0], minlength=3) / len(x)
+        # Five standard deviations of a share of a third.
+        assert (shares - 1 / 3).abs().max() < 5 * math.sqrt(2 / 9 / len(x))
+        layer.eval()
+    out = layer(x)
+    assert torch.equal(layer.decode(layer.encode(x)), out.vectors)
+    # Its choice is the vector's, whatever stands beside it.
+    assert torch.equal(layer.encode(x[7:9]), out.codes[7:9])
+
+
+def test_a_random_selector_has_nothing_to_learn() -> None:
+    learned = dict(Adaptive(8, POOL, selector="random").named_parameters())
+    assert all(name.startswith(("project_in", "project_out")) for name in learned)

@@ -123,6 +123,22 @@ def test_changes_leave_what_they_change_as_it_was() -> None:
     assert content == {"training": {"steps": 5}}
 
 
+def test_entries_of_lists_are_changed_by_their_number() -> None:
+    content = {"levels": [{"size": 1}, {"size": 2}], "prior": ({"training": {"steps": 5}},)}
+    changes = ["levels.1.size=64", "levels.0.kind=soft", "prior.0.training.steps=10"]
+    assert with_changes(content, changes) == {
+        "levels": [{"size": 1, "kind": "soft"}, {"size": 64}],
+        "prior": [{"training": {"steps": 10}}],
+    }
+    assert with_changes({"seeds": [1, 2]}, ["seeds.1=7"]) == {"seeds": [1, 7]}
+    assert content["levels"] == [{"size": 1}, {"size": 2}]
+    for change in ("levels.2.size=1", "levels.-1.size=1", "levels.size=1"):
+        with pytest.raises(ConfigError, match="levels is a list, expected the number of an entry"):
+            with_changes(content, [change])
+    with pytest.raises(ConfigError, match="seeds is an empty list and has no 0"):
+        with_changes({"seeds": []}, ["seeds.0=7"])
+
+
 def test_settings_can_not_be_changed_later() -> None:
     settings = TrainingSettings(steps=3)
     with pytest.raises(ValueError, match="frozen"):

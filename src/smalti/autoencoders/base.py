@@ -94,6 +94,11 @@ class Autoencoder(nn.Module, ABC):
         """How many codewords each codebook of each level has, top first."""
         return tuple(quantizer.code_sizes for quantizer in self.levels())
 
+    @property
+    def stored_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """The same of the codebooks that are stored, which codes of a place may take in turn."""
+        return self.code_sizes
+
     def levels(self) -> list[Quantizer]:
         """The quantizers, top first."""
         return [item for item in self.quantizers if isinstance(item, Quantizer)]

@@ -107,6 +107,11 @@ class DenseSplit(CodedAutoencoder):
         assert isinstance(shared, SharedCodebook)
         return shared.inner
 
+    @property
+    def stored_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Those of one latent: all latents share them."""
+        return (self.quantizer.code_sizes,)
+
     def maps(self, x: Tensor) -> list[Tensor]:
         """The encoder's one map."""
         return [self.encoder(x)]

@@ -1,7 +1,8 @@
-"""``smalti inspect``: what a saved directory holds, after checking it."""
+"""``smalti inspect``: what a saved directory or a ``.smt`` file holds, after checking it."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,21 +13,41 @@ from smalti.cli.output import AsJson, show
 
 def inspect(
     directory: Annotated[
-        Path, typer.Argument(help="A directory that smalti wrote: a layer or a model.")
+        Path,
+        typer.Argument(help="What smalti wrote: a directory of a layer or a model, a .smt file."),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check a saved directory, its checksums included, and describe it.
+    """Check a saved directory or a .smt file, its checksums included, and describe it.
 
     Example: smalti inspect small-model
     """
     from smalti.artifacts import MANIFEST
 
+    if directory.is_file():
+        show(_file(directory), as_json)
+        return
     if (directory / "model" / MANIFEST).is_file():
         # What training made, and the model in it.
         directory = directory / "model"
     model = (directory / "config.json").is_file() and not (directory / MANIFEST).is_file()
     show(_model(directory, as_json) if model else _artifact(directory, as_json), as_json)
+
+
+def _file(path: Path) -> dict[str, Any]:
+    from smalti.codec import read_info
+
+    info = read_info(path)
+    size, dims = path.stat().st_size, info.count * math.prod(info.shape)
+    return {
+        "file": str(path),
+        "kind": "coded images",
+        **info.as_dict(),
+        "bytes": size,
+        "bits_per_dim": 8 * size / dims,
+        # One that is not right has ended the command.
+        "checksums": "right",
+    }
 
 
 def _model(directory: Path, as_json: bool) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from smalti.cli.exporting import export
 from smalti.cli.inspecting import inspect
 from smalti.cli.listing import list_family
 from smalti.cli.reconstructing import reconstruct
+from smalti.cli.reproducing import reproduce
 from smalti.cli.sampling import sample
 from smalti.cli.training import train
 from smalti.cli.translating import translate
@@ -48,6 +49,7 @@ app.command("encode")(encode)
 app.command("decode")(decode)
 app.command("translate")(translate)
 app.command("distill")(distill)
+app.command("reproduce")(reproduce)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,11 +12,22 @@ import typer
 
 from smalti.errors import ArtifactError, require
 
+# Characters of a line, where it may be longer than the terminal is wide.
+LONGEST = 1000
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    """Print one record, or a list of records with the same keys."""
+def show(
+    content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool, whole: bool = False
+) -> None:
+    """Print one record, or a list of records with the same keys.
+
+    Args:
+        content: What to print.
+        as_json: As JSON instead of a table.
+        whole: Whether a line may be longer than the terminal is wide: numbers that are cut off
+            say nothing.
+    """
     if as_json:
         typer.echo(json.dumps(content, indent=2))
         return
@@ -37,7 +47,11 @@ def show(content: Mapping[str, Any] | Sequence[Mapping[str, Any]], as_json: bool
         table.add_column(last, overflow="fold")
         for record in content:
             table.add_row(*(_cell(value) for value in record.values()))
-    Console().print(table)
+    console = Console()
+    if whole:
+        needed = console.measure(table, options=console.options.update(width=LONGEST)).maximum
+        console = Console(width=max(console.width, needed))
+    console.print(table)
 
 
 def _cell(value: Any) -> str:
@@ -61,7 +75,7 @@ def show_plan(plan: Mapping[str, Any], as_json: bool) -> None:
 
 
 def check_file(path: Path, holds: str | None = None) -> None:
-    """Refuse a file that :func:`write_file` could not write, or that is not ours to replace.
+    """Refuse a file that ``write_file`` could not write, or that is not ours to replace.
 
     Args:
         path: The file to write.
@@ -78,18 +92,6 @@ def check_file(path: Path, holds: str | None = None) -> None:
         f"can't write the file {path}: name one in a directory that can be written to",
         ArtifactError,
     )
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise ArtifactError(f"can't write {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def tell(notes: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,8 @@ def reconstruct(
 ) -> None:
     """Write what becomes of images, a PNG file each, and print how far off they are.
 
+    Files keep the names of the pictures that they come from; images of a set are numbered.
+
     Example: smalti reconstruct runs/digits photos/ -o again --levels top
     """
     from smalti.data.images import write_images
@@ -43,9 +46,7 @@ def reconstruct(
     found = recipe.read_fitting_images(model, source, split, size)
     pixels = found.pixels[:limit]
     again = recipe.reconstruct(model, pixels, None if levels is None else chosen)
-    names = [Path(name).stem for name in images]
-    if len(names) != len(pixels) or len(set(names)) != len(names):
-        names = [f"{number:05d}" for number in range(len(pixels))]
+    names = _file_names(None if found.names is None else found.names[:limit], len(pixels))
     write_images(again, output, names, bits=found.bits)
     mse = float(unit_square_error(pixels, again, found.bits).mean())
     height, width = found.shape[1:]
@@ -58,3 +59,13 @@ def reconstruct(
         "bits_per_image": recipe.bits_of_levels(model, chosen, height, width),
     }
     show(content, as_json)
+
+
+def _file_names(names: Sequence[str] | None, count: int) -> list[str]:
+    """Names in one folder, all different: without their endings, else with them, else numbers."""
+    flat = [name.replace("/", "-") for name in names or ()]
+    for choice in ([Path(name).stem for name in flat], flat):
+        # Some systems do not tell capitals from small letters.
+        if choice and len({name.casefold() for name in choice}) == count:
+            return choice
+    return [f"{number:05d}" for number in range(count)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, show
+from smalti.errors import ConfigError, UnknownSettingError
 
 if TYPE_CHECKING:
     from smalti.training import TrainingOutcome
@@ -19,7 +21,10 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the run.")],
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Another setting than the file's: training.steps=500."),
+        typer.Option(
+            "--set",
+            help="Another setting than the file's: training.steps=500, prior.0.labels=codes.",
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the latest checkpoint.")
@@ -43,7 +48,11 @@ def train(
 
     use_threads(threads)
     settings = read_config(config, changes or ())
-    outcome = train_config(settings if seed is None else settings.with_seed(seed), output, resume)
+    try:
+        seeded = settings if seed is None else settings.with_seed(seed)
+        outcome = train_config(seeded, output, resume)
+    except UnknownSettingError as error:
+        raise ConfigError(f"{error}{_remedy(error, changes or ())}") from error
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
         if figures := getattr(outcome, "figures", None):
@@ -53,6 +62,19 @@ def train(
         show({**content, **shown}, as_json)
     if not outcome.finished:
         raise typer.Exit(1)
+
+
+def _remedy(error: UnknownSettingError, changes: Sequence[str]) -> str:
+    """What to type where a change gave a part another name and left the old one's settings."""
+    for change in changes:
+        place, _, value = change.partition("=")
+        parent, _, key = place.rpartition(".")
+        if parent and key == error.key and value.strip() == error.member:
+            return (
+                f". --set {change} changes the name alone, and {', '.join(error.unknown)} stays: "
+                f"replace the whole mapping, --set '{parent}={{{key}: {error.member}, ...}}'"
+            )
+    return ""
 
 
 def _figures(stage: TrainingOutcome) -> dict[str, Any]:

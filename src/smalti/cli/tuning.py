@@ -1,4 +1,4 @@
-"""``smalti tune table``: what each size of a table costs, and which is best."""
+"""``smalti tune``: its commands, and ``tune table``: what each size of a table costs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from smalti.artifacts import write_file
 from smalti.cli.options import (
     Columns,
     CountsFile,
@@ -23,7 +24,8 @@ from smalti.cli.options import (
     split_columns,
     use_threads,
 )
-from smalti.cli.output import AsJson, check_file, show, show_plan, tell, write_file
+from smalti.cli.output import AsJson, check_file, show, show_plan, tell
+from smalti.cli.tuning_codebook import codebook
 
 app = typer.Typer(
     name="tune",
@@ -36,6 +38,9 @@ app = typer.Typer(
 @app.callback()
 def _tune() -> None:
     """Choose by measuring."""
+
+
+app.command("codebook")(codebook)
 
 
 @app.command("table")

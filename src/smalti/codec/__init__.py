@@ -1,6 +1,7 @@
 """Images and grids of codes become files and come back, bit for bit."""
 
 from smalti.codec.code_streams import read_codes, write_codes
+from smalti.codec.comparison import other_bytes
 from smalti.codec.header import Header
 from smalti.codec.images import (
     Encoded,
@@ -20,6 +21,7 @@ __all__ = [
     "decode_codes",
     "decode_images",
     "encode_images",
+    "other_bytes",
     "read_codes",
     "read_info",
     "write_codes",

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from smalti import artifacts
 from smalti.codec.symbols import Stream
 from smalti.errors import ArtifactError, require
 
@@ -59,14 +59,7 @@ def write_file(path: Path, header: Mapping[str, Any], blocks: Sequence[Block]) -
     content = b"".join([*parts, _END])
     content += hashlib.sha256(content).digest()
     require_place(path)
-    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    except OSError as error:
-        raise ArtifactError(f"can't write {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    artifacts.write_file(path, content)
     return len(content)
 
 

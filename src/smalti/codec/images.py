@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,9 +26,11 @@ from smalti.codec.extras import constriction
 from smalti.codec.header import Header, read_header
 from smalti.codec.model import ImageModel, prior_names, require_fit
 from smalti.codec.pixel_streams import one_thread, read_pixels, write_pixels
+from smalti.codec.predicting import predicted_code_bits, predicted_pixel_bits
 from smalti.errors import ArtifactError, DataError, SmaltiError, require
 from smalti.priors import LevelsPrior
 from smalti.progress import progress_bar
+from smalti.recipes.images.quality import unit_square_error
 
 # Images that are walked at once: a walk keeps what it computed for each of their codes.
 MOST_CODES = 1 << 14
@@ -44,8 +47,11 @@ class Encoded:
         bytes: Of the whole file.
         code_bytes: Of the coded codes.
         pixel_bytes: Of the coded pixels; 0 where only codes are kept.
-        ideal_bits: What the model's probabilities promise for codes and pixels.
-        bits_per_subpixel: Of the whole file; a subpixel is one channel of one pixel.
+        predicted_code_bits: What the prior promises, as an evaluation rates it.
+        predicted_pixel_bits: What the likelihood promises; 0 where only codes are kept.
+        bits_per_pixel: Of the whole file.
+        bits_per_dim: Of the whole file; a dimension is one channel of one pixel.
+        mse_0_to_1: Squared error of what comes back where black is 0 and white is 1.
     """
 
     file: str
@@ -53,8 +59,21 @@ class Encoded:
     bytes: int
     code_bytes: int
     pixel_bytes: int
-    ideal_bits: float
-    bits_per_subpixel: float
+    predicted_code_bits: float
+    predicted_pixel_bits: float
+    bits_per_pixel: float
+    bits_per_dim: float
+    mse_0_to_1: float
+
+    @property
+    def predicted_bits(self) -> float:
+        """Of codes and pixels: rate and distortion."""
+        return self.predicted_code_bits + self.predicted_pixel_bits
+
+    @property
+    def excess(self) -> float:
+        """How much longer the file is than predicted, as a share of that."""
+        return 8 * self.bytes / self.predicted_bits - 1 if self.predicted_bits else math.inf
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -88,15 +107,22 @@ def encode_images(
         prior=prior_names(model.prior),
         versions={name: versions()[name] for name in ("smalti", "torch")},
     )
-    decoder = ExactDecoder(autoencoder) if lossless else None
+    decoder = ExactDecoder(autoencoder)
     blocks: list[Block] = []
+    code_bits, pixel_bits, error = 0.0, 0.0, 0.0
     with progress_bar("encoding", "images", total=len(pixels)) as advance:
         for some in pixels.split(images_a_block(model.prior)):
             codes = _codes(model, some)
             blocks.append(Block(CODES, len(some), write_codes(model.prior, codes)))
-            if decoder is not None:
-                stream = write_pixels(decoder.likelihood, _parameters(decoder, codes), some)
+            code_bits += predicted_code_bits(model, codes)
+            known = _parameters(decoder, codes)
+            if lossless:
+                stream = write_pixels(decoder.likelihood, known, some)
                 blocks.append(Block(PIXELS, len(some), stream))
+                pixel_bits += predicted_pixel_bits(model, codes, some)
+            else:
+                again = torch.cat([_image(decoder, parameters) for parameters in known])
+                error += float(unit_square_error(some.cpu(), again, autoencoder.bits).sum())
             advance(len(some))
     size = write_file(place, header.as_dict(), blocks)
     return Encoded(
@@ -105,8 +131,11 @@ def encode_images(
         bytes=size,
         code_bytes=_payload(blocks, CODES),
         pixel_bytes=_payload(blocks, PIXELS),
-        ideal_bits=sum(block.stream.ideal_bits for block in blocks),
-        bits_per_subpixel=8 * size / pixels.numel(),
+        predicted_code_bits=code_bits,
+        predicted_pixel_bits=pixel_bits,
+        bits_per_pixel=8 * size / pixels[:, 0].numel(),
+        bits_per_dim=8 * size / pixels.numel(),
+        mse_0_to_1=error / len(pixels),
     )
 
 

@@ -31,7 +31,8 @@ def draw(logits: Tensor, chances: Tensor, temperature: float) -> Tensor:
     """
     if temperature == 0:
         return logits.argmax(dim=-1, keepdim=True).expand(chances.shape)
-    sums = (logits.double() / temperature).softmax(dim=-1).cumsum(dim=-1)
+    scaled = logits.double() if temperature == 1 else logits.double() / temperature
+    sums = scaled.softmax(dim=-1).cumsum(dim=-1)
     chances = (chances * sums[..., -1:]).contiguous()
     codes = torch.searchsorted(sums, chances, right=True)
     return codes.clamp(max=logits.shape[-1] - 1)
@@ -48,7 +49,7 @@ def walk(stepper: Stepper, chances: Tensor, temperature: float) -> Tensor:
     drawn = []
     for chance in chances:
         codes = draw(stepper.logits(), chance[:, None], temperature)[:, 0]
-        stepper.push(codes)
+        stepper.advance(codes)
         drawn.append(codes)
     level = stepper.level
     return torch.stack(drawn, dim=1).view(stepper.count, *level.grid, level.num_codebooks)

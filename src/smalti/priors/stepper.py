@@ -59,10 +59,13 @@ class Stepper(ABC):
             ShapeError,
         )
         book = self.place[2]
-        checked = checked_codes(codes[:, None], (self.level.code_sizes[book],))[:, 0]
+        self.advance(checked_codes(codes[:, None], (self.level.code_sizes[book],))[:, 0])
+
+    def advance(self, codes: Tensor) -> None:
+        """``push`` of codes that are known to be right, such as those drawn from the logits."""
         # A place is computed whether or not anybody asked: later ones build on it.
         self.logits()
-        self._take(checked)
+        self._take(codes)
         self._known = None
         self.position += 1
 

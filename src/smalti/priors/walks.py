@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from smalti.priors.stepper import Stepper
 
@@ -27,15 +28,22 @@ class CachedWalk(Stepper):
         self.prior = prior
         self.places = prior.places(above)
         self.cache = prior.transformer.new_cache(count, length=self.level.num_codes)
+        self.layers = prior.transformer.lean()
         self.before = prior.start.expand(count, -1)
+        # Cut once: at a step of one position, what torch does around its sums counts.
+        sizes = self.level.code_sizes
+        self.vectors = prior.codes.weight.split(sizes)
+        self.heads = list(
+            zip(prior.head.weight.split(sizes), prior.head.bias.split(sizes), strict=True)
+        )
 
     def _next(self) -> Tensor:
         x = self.before + self.places[:, self.position]
-        hidden = self.prior.transformer.step(x[:, None], self.cache)[:, 0]
-        return self.prior.scores(hidden, self.place[2])
+        hidden = self.layers.step(x, self.cache)
+        return functional.linear(hidden, *self.heads[self.place[2]])
 
     def _take(self, codes: Tensor) -> None:
-        self.before = self.prior.vectors(codes, self.place[2])
+        self.before = self.vectors[self.place[2]].index_select(0, codes)
 
 
 class RepeatedWalk(Stepper):

@@ -1,9 +1,9 @@
 """Adaptive dynamic quantization: each location picks one codebook of a pool.
 
 Reference:
-    Chen, Wang, et al., "Balance of Number of Embedding and their Dimensions in Vector
-    Quantization", 2024, arXiv:2407.04939, section 3 (two-head attention over learned keys,
-    Gumbel-softmax, pool of codebooks of equal capacity).
+    Chen, Reddy, Chen, Liu, "Balance of Number of Embedding and their Dimensions in Vector
+    Quantization", NeurIPS 2024, arXiv:2407.04939, section 3 (two-head attention over learned
+    keys, Gumbel-softmax, pool of codebooks of equal capacity).
 
 Differs from the paper:
     Selection is per location, as its text says; its code selects slabs of channels
@@ -11,7 +11,8 @@ Differs from the paper:
     are the logits of the draw; its code passes probabilities, which keep the choice nearly
     uniform whatever is learned. The temperature falls from 2 to 0.5; the published one
     (``schedule="paper"``) is so high that the selector hardly learns. Evaluation takes the best
-    codebook instead of a draw. The rate is measured and reported.
+    codebook instead of a draw. The rate is measured and reported. A selector that knows nothing
+    (``selector="random"``) shows what choosing is worth.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Adaptive(Quantizer):
             the ``"selected"`` one.
         selection: ``"location"``, or ``"slab"`` for the study of the published code: inputs
             are then ``(batch, ..., dim)`` and codes (selection, a word of every codebook).
+        selector: ``"attention"``, which learns, or ``"random"``, a control: every codebook is as
+            likely, whatever the vector says.
         schedule: ``"exponential"`` from ``temperature`` to ``final_temperature``, or ``"paper"``.
         temperature: Of the Gumbel-softmax at the first step.
         final_temperature: After ``anneal_steps``.
@@ -73,6 +76,7 @@ class Adaptive(Quantizer):
         decay: float = 0.99,
         update: str = "all",
         selection: str = "location",
+        selector: str = "attention",
         schedule: str = "exponential",
         temperature: float = 2.0,
         final_temperature: float = 0.5,
@@ -88,6 +92,7 @@ class Adaptive(Quantizer):
         require(count("dim", dim) % HEADS == 0, f"dim must be even, for two heads, got {dim!r}")
         update = word("update", update, ("all", "selected"))
         selection = word("selection", selection, ("location", "slab"))
+        selector = word("selector", selector, ("attention", "random"))
         require(
             update == "all" or selection == "location",
             "update='selected' needs selection='location': a slab lies across all locations",
@@ -101,6 +106,7 @@ class Adaptive(Quantizer):
         self.beta = number("beta", beta, least=0)
         self.decay = number("decay", decay, least=0, below=1)
         self.update, self.selection, self.schedule = update, selection, schedule
+        self.selector = selector
         self.temperature, self.final_temperature = temperature, final_temperature
         self.anneal_steps = anneal_steps
         self.annealing = Annealing(temperature, final_temperature, anneal_steps, schedule)
@@ -109,9 +115,10 @@ class Adaptive(Quantizer):
         self.books = nn.ModuleList(
             VectorQuantizer(width, size, decay=decay, beta=alpha) for size, width in self.pool
         )
-        self.keys = nn.Parameter(torch.randn(len(pool), dim))
-        self.to_query = nn.Linear(dim, dim)
-        self.to_key = nn.Linear(dim, dim)
+        if selector == "attention":
+            self.keys = nn.Parameter(torch.randn(len(pool), dim))
+            self.to_query = nn.Linear(dim, dim)
+            self.to_key = nn.Linear(dim, dim)
         bits = torch.tensor([math.log2(size) for size in sizes])
         self.register_buffer("word_bits", bits, persistent=False)
 
@@ -198,17 +205,32 @@ class Adaptive(Quantizer):
 
     def _scores(self, queries: Tensor) -> Tensor:
         """Attention scores ``(n, pool)`` before the softmax, averaged over the heads."""
+        if self.selector == "random":
+            return self._random_scores(queries)
         # The mean over heads of scaled products is one product, divided once more.
         scale = HEADS * math.sqrt(self.dim / HEADS)
         scores: Tensor = self.to_query(queries) @ self.to_key(self.keys).t() / scale
         return scores
+
+    def _random_scores(self, queries: Tensor) -> Tensor:
+        """One codebook for each vector, from digits far behind the point.
+
+        So the same vector always has the same codes, as evaluation demands.
+        """
+        places = torch.arange(1, self.dim + 1, device=queries.device, dtype=queries.dtype)
+        # Products and a sum of each row alone: a matrix product may round otherwise in a
+        # batch of another size, and these digits would show it.
+        share = ((queries.detach() * places.cos()).sum(dim=-1) * 1e3).frac().abs()
+        chosen = (share * len(self.pool)).long().clamp(max=len(self.pool) - 1)
+        return functional.one_hot(chosen, len(self.pool)).to(queries.dtype)
 
     def _gates(self, queries: Tensor, temperature: Tensor) -> Tensor:
         """One-hot going forward; going back, the softmax of noisy scores."""
         scores = self._scores(queries)
         if self.training:
             uniform = torch.rand_like(scores).clamp_(1e-6, 1 - 1e-6)
-            scores = scores - (-uniform.log()).log()
+            noise = -(-uniform.log()).log()
+            scores = noise if self.selector == "random" else scores + noise
         shares = functional.softmax(scores / temperature, dim=-1)
         hard = functional.one_hot(scores.argmax(dim=-1), len(self.pool)).to(shares.dtype)
         return hard + (shares - shares.detach())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from smalti.errors import ConfigError
+from smalti.errors import ConfigError, require
+from smalti.registry import nearest
+from smalti.specs import setting_names
 
 
 def choose(setting: str, value: Any, options: Mapping[str, type[Any]]) -> Any:
@@ -25,6 +27,15 @@ def choose(setting: str, value: Any, options: Mapping[str, type[Any]]) -> Any:
     if not isinstance(value, str) or value not in options:
         known = ", ".join(repr(word) for word in options)
         raise ConfigError(f"expected {setting} to be one of {known}, got {value!r}")
+    known_settings = setting_names(options[value])
+    for name in settings:
+        meant = nearest(name, known_settings)
+        require(
+            name in known_settings,
+            f"{setting} {value!r} has no setting {name}"
+            + (f" (did you mean {meant}?)" if meant else "")
+            + f"; it has: {', '.join(known_settings) or 'none'}",
+        )
     try:
         return options[value](**settings)
     except TypeError as error:

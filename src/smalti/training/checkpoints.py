@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from smalti.artifacts import as_path, read_artifact, write_artifact
@@ -73,7 +72,7 @@ class Checkpoints:
         spec = {"step": step, "settings": settings, "state": plain}
         try:
             write_artifact(place, KIND, spec, tensors)
-        except (ArtifactError, SafetensorError) as error:
+        except ArtifactError as error:
             kept = f"; that of step {before[-1]} is whole" if before else ""
             raise ArtifactError(
                 f"can't write the checkpoint of step {step} to {place}: {error}{kept}. Make "

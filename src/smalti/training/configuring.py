@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from smalti.errors import ConfigError, require
+from smalti.registry import nearest
 from smalti.training.extras import library
 
 Kind = TypeVar("Kind", bound=BaseModel)
@@ -88,27 +88,50 @@ def with_changes(content: Mapping[str, Any], changes: Sequence[str]) -> dict[str
 
     Args:
         content: Values by key.
-        changes: ``key.sub=value`` entries; a value is read as YAML.
+        changes: ``key.sub=value`` entries; a value is read as YAML. In a list a key is the
+            number of an entry, from 0 on.
 
     Example:
         >>> with_changes({"training": {"steps": 5}}, ["training.steps=7"])
         {'training': {'steps': 7}}
+        >>> with_changes({"levels": [{"dim": 4}, {"dim": 8}]}, ["levels.1.dim=16"])
+        {'levels': [{'dim': 4}, {'dim': 16}]}
     """
-    made = dict(content)
+    made: Any = dict(content)
     for change in changes:
         name, sign, text = change.partition("=")
-        *parents, last = keys = name.split(".")
+        keys = name.split(".")
         require(bool(sign) and all(keys), f"expected --set key.sub=value, got {change!r}")
-        place = made
-        for depth, parent in enumerate(parents):
-            inner = place.get(parent)
-            require(
-                inner is None or isinstance(inner, Mapping),
-                f"--set {change}: {'.'.join(keys[: depth + 1])} is {inner!r} and has no parts",
-            )
-            place[parent] = place = dict(inner or {})
-        place[last] = _parsed(text, f"--set {change}")
-    return made
+        where = f"--set {change}"
+        made = _with_change(made, keys, _parsed(text, where), where)
+    changed: dict[str, Any] = made
+    return changed
+
+
+def _with_change(content: Any, keys: Sequence[str], value: Any, where: str, depth: int = 0) -> Any:
+    """A copy of a mapping or a list with another value at a place in it."""
+    if depth == len(keys):
+        return value
+    name, above = keys[depth], ".".join(keys[:depth])
+    if isinstance(content, (list, tuple)):
+        last = len(content) - 1
+        require(
+            name.isdecimal() and int(name) <= last,
+            f"{where}: {above} is a list, expected the number of an entry, 0 to {last}, got {name}"
+            if content
+            else f"{where}: {above} is an empty list and has no {name}; set all of it",
+        )
+        entries, place = list(content), int(name)
+        entries[place] = _with_change(entries[place], keys, value, where, depth + 1)
+        return entries
+    require(
+        content is None or isinstance(content, Mapping),
+        f"{where}: {above} is {content!r} and has no parts; set all of it: "
+        f"--set '{above}={{{name}: ...}}'",
+    )
+    parts = dict(content or {})
+    parts[name] = _with_change(parts.get(name), keys, value, where, depth + 1)
+    return parts
 
 
 def _text_of(path: Path) -> str:
@@ -152,11 +175,29 @@ def _loader() -> Any:
 
 def _explained(error: ValidationError, kind: type[BaseModel], where: str = "") -> str:
     """All faults in one line, the unknown keys with the known ones that are nearest."""
+    found = error.errors(include_url=False)
+    places = [fault["loc"] for fault in found]
     faults = [
         _fault(kind, fault["type"], fault["loc"], fault["msg"], fault["input"])
-        for fault in error.errors(include_url=False)
+        for fault in found
+        if not _is_other_choice(fault["type"], fault["loc"], places)
     ]
     return (f"{where}: " if where else "") + "; ".join(faults)
+
+
+def _is_other_choice(
+    fault: str, place: tuple[int | str, ...], places: Sequence[tuple[int | str, ...]]
+) -> bool:
+    """Whether a fault is that a value is not of a type, where another type fits at least partly.
+
+    Of a value that may be of several types, pydantic names the faults with each of them, behind
+    the name of the type.
+    """
+    above = place[:-1]
+    return fault.endswith("_type") and any(
+        len(other) > len(place) and other[: len(above)] == above and other[: len(place)] != place
+        for other in places
+    )
 
 
 def _fault(
@@ -198,9 +239,10 @@ def _unknown_key(kind: type[BaseModel], steps: list[str], owners: list[type[Base
     *above, last = steps
     known = {name: ".".join([*above, name]) for owner in owners for name in owner.model_fields}
     elsewhere = [key for key in _all_keys(kind) if key.rpartition(".")[2] == last]
-    nearest = elsewhere or [known[name] for name in get_close_matches(last, known, n=1)]
-    if nearest:
-        return f"there is no setting {'.'.join(steps)}; did you mean {nearest[0]}?"
+    like = nearest(last, known)
+    meant = elsewhere[0] if elsewhere else known.get(like or "")
+    if meant:
+        return f"there is no setting {'.'.join(steps)}; did you mean {meant}?"
     return f"there is no setting {'.'.join(steps)}; the known ones are: {', '.join(known.values())}"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from smalti.artifacts import write_file
 from smalti.errors import ArtifactError, DataError, require
 
 FILE = "journal.jsonl"
@@ -27,9 +28,7 @@ class Journal:
         try:
             run.mkdir(parents=True, exist_ok=True)
             kept = [line for line in self._lines() if _step_of(line) <= keep_through]
-            draft = self.path.with_suffix(".part")
-            draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-            draft.replace(self.path)
+            write_file(self.path, "".join(f"{line}\n" for line in kept).encode())
             # Without a buffer: a line is in the file when it is written, or fails now.
             self._file = self.path.open("ab", buffering=0)
         except OSError as error:
@@ -40,11 +39,14 @@ class Journal:
         line = f"{json.dumps(_plain({'step': step, 'kind': kind, **entries}))}\n".encode()
         try:
             written = self._file.write(line)
+            if written != len(line):
+                # No half lines.
+                self._file.truncate(self.path.stat().st_size - written)
         except OSError as error:
             raise ArtifactError(f"can't write the journal {self.path}: {error}") from error
         require(
             written == len(line),
-            f"can't write the journal {self.path}: there is no room left",
+            f"can't write the journal {self.path}: there is no room left; make room and resume",
             ArtifactError,
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from smalti.artifacts import write_file
 from smalti.errors import ArtifactError, ShapeError, require
 from smalti.training.extras import library
 
@@ -33,11 +35,11 @@ class Pictures:
             ShapeError,
         )
         path = self.folder / f"step-{step:08d}.png"
-        draft = path.with_suffix(".part")
+        content = io.BytesIO()
+        self._images.fromarray(picture.cpu().contiguous().numpy()).save(content, format="PNG")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._images.fromarray(picture.cpu().contiguous().numpy()).save(draft, format="PNG")
-            draft.replace(path)
         except OSError as error:
             raise ArtifactError(f"can't write the picture {path}: {error}") from error
+        write_file(path, content.getvalue())
         return path

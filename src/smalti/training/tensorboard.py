@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,8 @@ class Board:
     def __init__(self, run: Path, keep_through: int) -> None:
         tensorboard = library("torch.utils.tensorboard", "TensorBoard needs")
         self.path = run / FOLDER
+        self._told_before = threading.excepthook
+        threading.excepthook = self._without_disk_errors
         forgotten = keep_through + 1 if keep_through else None
         try:
             self._writer: Any = tensorboard.SummaryWriter(str(self.path), purge_step=forgotten)
@@ -54,6 +57,14 @@ class Board:
             self._writer.close()
         except OSError as error:
             raise ArtifactError(f"can't write {self.path}: {error}") from error
+        finally:
+            threading.excepthook = self._told_before
+
+    def _without_disk_errors(self, failure: threading.ExceptHookArgs) -> None:
+        """Leave out what TensorBoard's own thread could not write: the next call says it too."""
+        own = type(failure.thread).__module__.startswith("tensorboard")
+        if not (own and issubclass(failure.exc_type, OSError)):
+            self._told_before(failure)
 
 
 def is_installed() -> bool:

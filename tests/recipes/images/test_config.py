@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from smalti.autoencoders import build_autoencoder
 from smalti.errors import ConfigError
 from smalti.recipes.images import AutoencoderConfig, PriorSettings
 from smalti.training import as_settings, read_settings
@@ -18,7 +21,21 @@ CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.yaml"))
 def test_a_ready_config_is_valid_and_opens_with_its_command(path: Path) -> None:
     read_settings(AutoencoderConfig, path)
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
-    assert any(f"smalti train configs/{path.name} -o runs/{path.stem}" in line for line in comments)
+    starts = (
+        f"train configs/{path.name} -o runs/{path.stem}",
+        f"tune codebook configs/{path.name}",
+    )
+    assert any(f"smalti {start}" in line for line in comments for start in starts)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_changes_that_a_ready_config_proposes_can_be_typed(path: Path) -> None:
+    lines = [line.lstrip("# ") for line in path.read_text().splitlines() if line.startswith("#")]
+    for line in lines:
+        words = shlex.split(line[line.index("--set") :]) if "--set" in line else []
+        changes = [word for flag, word in pairwise(words) if flag == "--set"]
+        config = read_settings(AutoencoderConfig, path, changes)
+        build_autoencoder({"channels": 3, "bits": 8, **config.model})
 
 
 def test_there_are_ready_configs() -> None:

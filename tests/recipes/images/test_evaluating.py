@@ -25,6 +25,7 @@ from smalti.recipes.images import (
     reconstruct,
     sample,
 )
+from smalti.recipes.images.code_statistics import code_statistics
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,15 @@ def test_codes_are_counted_over_the_whole_set(run: Run, images: Images, found: E
         expected = mutual_info_score(flat[:, 0], flat[:, 1]) / math.log(2)
         assert shared["plug_in"] == pytest.approx(expected, abs=1e-12)
         assert shared["corrected"] == pytest.approx(shared["plug_in"] - shared["shuffled"])
+
+
+def test_codes_that_share_a_codebook_are_counted_together() -> None:
+    # By hand: two codes a place, one codebook of four; the first use 0 and 1, the second 1 and 2.
+    codes = torch.tensor([[[[0, 1], [1, 2]]]])
+    (book,) = code_statistics(codes, [4, 4], stored_sizes=[4])["codebooks"]
+    assert (book["in_use"], book["entropy_bits"]) == (3, 1.5)
+    apart = code_statistics(codes, [4, 4])["codebooks"]
+    assert [book["in_use"] for book in apart] == [2, 2]
 
 
 def test_a_model_without_probabilities_has_a_rate_and_no_bits_of_distortion(

@@ -173,3 +173,38 @@ def test_a_damaged_model_is_an_artifact_error_that_names_the_file(
     (tmp_path / "empty").mkdir()
     with pytest.raises(ArtifactError, match="no trained model"):
         load_run(tmp_path / "empty")
+
+
+def test_watching_writes_the_gap_and_the_quantizers_figures_into_the_journal(
+    tmp_path: Path, small_config: dict[str, Any]
+) -> None:
+    quiet = {**small_config["training"], "steps": 4, "evaluate_every": 2}
+    watched = config_of(small_config, training=quiet, prior=None, watch=10)
+    plain = config_of(small_config, training=quiet, prior=None)
+    for name, config in (("watched", watched), ("plain", plain)):
+        train_run(config, tmp_path / name)
+    told = [
+        line["metrics"]
+        for line in read_journal(tmp_path / "watched" / "autoencoder")
+        if line["kind"] == "evaluate"
+    ]
+    assert len(told) == 2
+    for metrics in told:
+        assert metrics["gradient_gap"] > 0
+        assert metrics["relative_gradient_gap"] > 0
+        assert "top/distortion" in metrics
+    # Looking changes nothing.
+    one, other = (
+        load_run(tmp_path / name).autoencoder.state_dict() for name in ("watched", "plain")
+    )
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_watching_a_model_without_a_gap_is_refused_before_it_is_trained(
+    tmp_path: Path, small_config: dict[str, Any]
+) -> None:
+    quantizer = {"quantizer": "semantic_hash", "bits": 4}
+    model = {"autoencoder": "convolutional", "quantizer": quantizer, "dim": 8, "halvings": 1}
+    with pytest.raises(ConfigError, match="no gap"):
+        train_run(config_of(small_config, model=model, prior=None, watch=4), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

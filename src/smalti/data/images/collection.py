@@ -26,6 +26,8 @@ class Images:
         bits: Of a pixel's channel.
         labels: A class for each image, int64 ``(n,)``; None where there are none.
         source: Where they came from, in words.
+        names: What the file of each is called, below the folder that was read; None where images
+            do not come from a file each.
 
     Example:
         >>> images = Images(torch.zeros(5, 3, 32, 32, dtype=torch.uint8))
@@ -37,6 +39,7 @@ class Images:
     bits: int = BYTE
     labels: Tensor | None = field(repr=False, default=None)
     source: str = ""
+    names: Sequence[str] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
         where = f" in {self.source}" if self.source else ""
@@ -67,6 +70,13 @@ class Images:
                 DataError,
             )
 
+        if self.names is not None:
+            require(
+                len(self.names) == len(self),
+                f"expected a name for each of {len(self)} images, got {len(self.names)}{where}",
+                DataError,
+            )
+
     def __len__(self) -> int:
         return len(self.pixels)
 
@@ -92,7 +102,8 @@ class Images:
             DataError,
         )
         labels = None if self.labels is None else self.labels[places]
-        return replace(self, pixels=self.pixels[places], labels=labels)
+        names = None if self.names is None else [self.names[place] for place in places.tolist()]
+        return replace(self, pixels=self.pixels[places], labels=labels, names=names)
 
     def fingerprint(self) -> str:
         """SHA-256 of the shape and the pixels, in hexadecimal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -48,12 +49,13 @@ def read_folder(folder: Path, split: str, size: int | None, use_cache: bool) -> 
             pixels, bits, None if labels is None else torch.tensor(labels), source=str(base)
         )
 
+    names = [place.as_posix() for place in places]
     if not use_cache:
-        return make()
+        return replace(make(), names=names)
     home = base.resolve()
     key = {"folder": str(home), "size": size}
     stamp = stamp_of((home / place for place in places), *classes)
-    return cached(key, stamp, str(base), make)
+    return replace(cached(key, stamp, str(base), make), names=names)
 
 
 def read_files(files: Sequence[Path], size: int | None) -> Images:
@@ -61,7 +63,8 @@ def read_files(files: Sequence[Path], size: int | None) -> Images:
     require(bool(files), "expected at least one picture file, got none", DataError)
     pixels, bits = decode(((str(file), file) for file in files), len(files), size)
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return Images(pixels, bits, source=f"{files[0]}{more}")
+    names = [file.name for file in files]
+    return Images(pixels, bits, source=f"{files[0]}{more}", names=names)
 
 
 def _pictures(folder: Path) -> list[Path]:

@@ -36,7 +36,7 @@ def write_images(
     Returns:
         The files, in order.
     """
-    images = _stretched(pixels, bits)
+    images = stretched(pixels, bits)
     files = _file_names(names, len(images))
     with _draft_in(Path(directory)) as draft:
         for image, name in zip(images, files, strict=True):
@@ -61,7 +61,8 @@ def write_picture(picture: Tensor, path: str | Path) -> None:
         _save(picture.detach().cpu(), draft / path.name)
 
 
-def _stretched(pixels: Tensor, bits: int) -> Tensor:
+def stretched(pixels: Tensor, bits: int) -> Tensor:
+    """Images as a PNG file holds them: 0..255 in uint8, or 0..65535 in int32 above 8 bits."""
     if bits <= 8:
         return as_bytes(pixels, bits)
     require(
@@ -71,8 +72,8 @@ def _stretched(pixels: Tensor, bits: int) -> Tensor:
         ShapeError,
     )
     scale = (2**16 - 1) / (2**bits - 1)
-    stretched: Tensor = (pixels.detach().cpu().double() * scale).round()
-    return stretched.to(torch.int32)
+    wide: Tensor = (pixels.detach().cpu().double() * scale).round()
+    return wide.to(torch.int32)
 
 
 def _file_names(names: Sequence[str], count: int) -> list[str]:

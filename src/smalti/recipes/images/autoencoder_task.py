@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn, optim
 
-from smalti.autoencoders import Autoencoder
+from smalti.autoencoders import Autoencoder, gradient_gap
 from smalti.data.images import Images, build_augmentation, grid_picture, resized
 from smalti.quantizers import follow
 from smalti.recipes.images.batching import BLOCK, shuffled
@@ -28,6 +28,7 @@ class AutoencoderTask:
         valid: Images to evaluate with.
         data: How images are varied and how they grow.
         training: Batch size and learning rate.
+        watch: How many held-out images the gradient gap is measured with; None for no gap.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class AutoencoderTask:
         valid: Images,
         data: DataSettings,
         training: TrainingSettings,
+        watch: int | None = None,
     ) -> None:
         self.model: nn.Module = model
         self.autoencoder, self.valid, self.training = model, valid, training
@@ -51,6 +53,10 @@ class AutoencoderTask:
             self.stages.append((end, resized(train, growth.size).pixels))
         model.grids(*train.shape[1:])
         self.full = train.pixels
+        self.watch = watch
+        if watch is not None:
+            # Refuses a model without a gap now, and not after many steps.
+            gradient_gap(model, train.pixels[:1])
 
     def batches(self, epoch: int, generator: torch.Generator) -> Counted[Tensor]:
         """All images in random order, varied."""
@@ -89,7 +95,17 @@ class AutoencoderTask:
             error = unit_square_error(pixels, likelihood.image(parameters), self.bits).mean()
             total += len(pixels) * torch.tensor([float(loss), float(error)], dtype=torch.float64)
         loss, mse = (total / len(self.valid)).tolist()
-        return {"likelihood_loss": loss, "mse_0_to_1": mse, "psnr_db": psnr(mse)}
+        found = {"likelihood_loss": loss, "mse_0_to_1": mse, "psnr_db": psnr(mse)}
+        return found if self.watch is None else {**found, **self._watched(self.watch)}
+
+    def _watched(self, images: int) -> dict[str, float]:
+        """The gradient gap and the quantizers' own figures, of the first held-out images."""
+        pixels = self.valid.pixels[:images].to(self._device())
+        metrics = self.autoencoder(pixels).metrics
+        with torch.enable_grad():
+            gap = gradient_gap(self.autoencoder, pixels)
+        figures = {"gradient_gap": gap.size, "relative_gradient_gap": gap.relative}
+        return figures | {name: float(value) for name, value in metrics.items()}
 
     def picture(self) -> Tensor:
         """Rows of held-out images, each above a row of what became of them."""

@@ -12,22 +12,30 @@ from torch import Tensor
 from smalti.codes import Usage, mutual_information, place_entropies
 
 
-def code_statistics(codes: Tensor, code_sizes: Sequence[int], seed: int = 0) -> dict[str, Any]:
+def code_statistics(
+    codes: Tensor,
+    code_sizes: Sequence[int],
+    seed: int = 0,
+    stored_sizes: Sequence[int] | None = None,
+) -> dict[str, Any]:
     """The figures of one level, as plain data; entropies in bits.
 
     Args:
         codes: Grids ``(n, height, width, num_codebooks)``.
         code_sizes: How many codewords each codebook has.
         seed: Of the shuffled zero level.
+        stored_sizes: The same of the codebooks that are stored, where the codes of a place take
+            them in turn: all codes of a codebook are then counted together.
 
     Returns:
-        ``codebooks``: for each codebook its size, codes in use, entropy over all places, the same
-        with the Miller-Madow correction. ``entropy_at_a_place_bits``: the mean over places and
-        codebooks, plug-in and corrected. ``mutual_information_bits``: the mean over pairs of
-        codebooks, its shuffled zero level, the difference, and the matrices of the first two.
+        ``codebooks``: for each stored codebook its size, codes in use, entropy over all places,
+        the same with the Miller-Madow correction. ``entropy_at_a_place_bits``: the mean over
+        places and codebooks, plug-in and corrected. ``mutual_information_bits``: the mean over
+        pairs of codebooks, its shuffled zero level, the difference, and the matrices of the
+        first two.
     """
-    usage = Usage(code_sizes)
-    usage.update(codes)
+    usage = Usage(code_sizes if stored_sizes is None else stored_sizes)
+    usage.update(codes.unflatten(-1, (-1, len(usage))))
     places = place_entropies(codes, code_sizes)
     found: dict[str, Any] = {
         "grid": list(codes.shape[1:3]),
@@ -47,7 +55,7 @@ def code_statistics(codes: Tensor, code_sizes: Sequence[int], seed: int = 0) -> 
         },
         "mutual_information_bits": None,
     }
-    books = len(usage.code_sizes)
+    books = len(code_sizes)
     if books > 1:
         generator = torch.Generator().manual_seed(seed)
         shared = mutual_information(codes, code_sizes, generator)

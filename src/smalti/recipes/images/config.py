@@ -68,6 +68,8 @@ class AutoencoderConfig(Settings):
         training: How the autoencoder is trained.
         prior: The prior of each level, or a list with one for each level, top first. Uniform
             and unigram priors are always there; None adds nothing to them.
+        watch: With how many held-out images each evaluation also measures the gradient gap and
+            the quantizers' own figures, for the journal; None leaves both out.
 
     Example:
         >>> AutoencoderConfig(
@@ -86,6 +88,7 @@ class AutoencoderConfig(Settings):
     model: dict[str, Any]
     training: TrainingSettings
     prior: PriorSettings | tuple[PriorSettings, ...] | None = None
+    watch: PositiveInt | None = None
 
     def with_seed(self, seed: int) -> Self:
         """The same, with another seed of everything that is trained."""

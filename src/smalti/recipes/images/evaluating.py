@@ -109,8 +109,10 @@ def evaluate_run(run: Run, images: Images, seed: int = 0) -> Evaluation:
             for name, rate in sums.rates.items()
         },
         levels={
-            name: code_statistics(grids, sizes, seed)
-            for name, grids, sizes in zip(names, codes, model.code_sizes, strict=False)
+            name: code_statistics(grids, sizes, seed, stored)
+            for name, grids, sizes, stored in zip(
+                names, codes, model.code_sizes, model.stored_sizes, strict=False
+            )
         },
     )
 

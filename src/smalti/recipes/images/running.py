@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from smalti.artifacts import MANIFEST, TENSORS, as_path
 from smalti.autoencoders import Autoencoder, build_autoencoder
-from smalti.errors import ArtifactError, require
+from smalti.errors import ArtifactError, ConfigError, require
 from smalti.priors import Level, LevelsPrior, Prior, build_prior
 from smalti.recipes.images.autoencoder_task import AutoencoderTask
 from smalti.recipes.images.coding import code_levels, encode_all
@@ -68,7 +69,9 @@ def train_run(
     learned = _new_priors(settings, levels)
     for prior, own in zip(learned, settings, strict=True):
         require_trainable(prior, own, autoencoder, images.train.pixels[:1])
-    task = AutoencoderTask(autoencoder, images.train, images.valid, config.data, config.training)
+    task = AutoencoderTask(
+        autoencoder, images.train, images.valid, config.data, config.training, config.watch
+    )
     stages = {
         "autoencoder": train(task, config.training, place / "autoencoder", resume, config=lasting)
     }
@@ -123,9 +126,19 @@ def _require_free(place: Path) -> None:
 
 def _new_autoencoder(config: AutoencoderConfig, images: TrainingImages) -> Autoencoder:
     known = {"channels": images.train.shape[0], "bits": images.train.bits}
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _named("model"):
         torch.manual_seed(config.training.seed)
         return build_autoencoder({**known, **config.model})
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Say in which part of the config a setting is wrong."""
+    try:
+        yield
+    except ConfigError as error:
+        error.args = (f"{place}: {error}",)
+        raise
 
 
 def _prior_settings(config: AutoencoderConfig, levels: Sequence[Level]) -> list[PriorSettings]:
@@ -146,7 +159,11 @@ def _prior_settings(config: AutoencoderConfig, levels: Sequence[Level]) -> list[
 def _new_priors(settings: Sequence[PriorSettings], levels: Sequence[Level]) -> list[Prior]:
     made: list[Prior] = []
     for number, own in enumerate(settings):
-        with torch.random.fork_rng(devices=[]):
+        shared = all(other is own for other in settings)
+        with (
+            torch.random.fork_rng(devices=[]),
+            _named("prior.model" if shared else f"prior.{number}.model"),
+        ):
             torch.manual_seed(own.training.seed)
             spec = {"prior": "autoregressive", **own.model}
             made.append(build_prior(spec, level=levels[number], above=levels[:number]))
@@ -156,6 +173,7 @@ def _new_priors(settings: Sequence[PriorSettings], levels: Sequence[Level]) -> l
 def _counted_priors(levels: Sequence[Level], codes: Sequence[Tensor]) -> dict[str, LevelsPrior]:
     unigram = LevelsPrior.over(levels, "unigram")
     for prior, grids in zip(unigram.members(), codes, strict=True):
+        # With several processes each has encoded all images, and so counts the same.
         fit: Any = prior
         fit.fit(grids.split(1024))
     return {"uniform": LevelsPrior.over(levels, "uniform"), "unigram": unigram}

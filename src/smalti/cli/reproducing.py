@@ -1,0 +1,89 @@
+"""``smalti reproduce``: the tables of the papers, measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from smalti.artifacts import write_file
+from smalti.cli.options import Threads, use_threads
+from smalti.cli.output import AsJson, check_file, show, tell
+from smalti.errors import ConfigError
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A table; see --list.")] = None,
+    scale: Annotated[
+        Literal["tiny", "laptop", "paper"],
+        typer.Option(help="Seconds, minutes an arm on two cores, or the published setting."),
+    ] = "laptop",
+    arm: Annotated[str | None, typer.Option(help="Only this row.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Only this seed.")] = None,
+    results: Annotated[Path, typer.Option(help="Where results lie.")] = Path("results"),
+    work: Annotated[Path, typer.Option(help="Where unfinished runs lie.")] = Path("runs/reproduce"),
+    listed: Annotated[bool, typer.Option("--list", help="Show all tables.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the page of all verdicts, such as docs/papers.md.")
+    ] = None,
+    show_only: Annotated[bool, typer.Option("--show", help="Run nothing; print.")] = False,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run what is missing of a table, and print it beside the paper's numbers.
+
+    Finished work is skipped; what was interrupted goes on.
+
+    Example: smalti reproduce depthwise-ablation --scale laptop
+    """
+    from smalti.experiments import known_tables, run_table, state, summary, table_named
+
+    if sum([listed, page is not None, name is not None]) != 1:
+        raise ConfigError("name a table, or use --list or --page FILE; one of them")
+    if listed:
+        show([state(table, scale, results) for table in known_tables()], as_json, whole=True)
+        return
+    if page is not None:
+        from smalti.experiments.page import page as made
+
+        check_file(page)
+        write_file(page, made(known_tables(), scale, results))
+        show({"page": str(page)}, as_json)
+        return
+    assert name is not None  # checked above
+    table = table_named(name)
+    use_threads(threads)
+    if not show_only:
+        run_table(table, scale, results, work, arm, seed, tell=lambda line: tell([line]))
+    content = summary(table, scale, results)
+    if as_json:
+        show(content, as_json)
+        return
+    _print(content)
+
+
+def _print(content: dict[str, Any]) -> None:
+    from smalti.experiments.summary import shown
+
+    typer.echo(f"{content['title']} ({content['paper']}, {content['where']}; {content['scale']})")
+    rows = [
+        {
+            "arm": row["arm"],
+            "seeds": row["seeds"],
+            **{
+                metric["label"]: shown(
+                    row["metrics"][metric["name"]], row["reported"].get(metric["name"])
+                )
+                for metric in content["metrics"]
+            },
+        }
+        for row in content["arms"]
+    ]
+    show(rows, False, whole=True)
+    if content["unit"]:
+        typer.echo(f"the paper's numbers: {content['unit']}")
+    for claim in content["claims"]:
+        typer.echo(f"{claim['verdict']}: {claim['claim']}")
+        for line in claim["evidence"]:
+            typer.echo(f"    {line}")

@@ -1,0 +1,51 @@
+"""The registry of kinds, and what each of them returns."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from smalti.registry import Registry
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run gave.
+
+    Args:
+        metrics: Numbers by name.
+        details: Plain data for pictures, such as figures over training.
+    """
+
+    metrics: Mapping[str, float]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Kind(ABC):
+    """A way from settings to numbers."""
+
+    @abstractmethod
+    def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
+        """Train and measure; a run that was interrupted goes on.
+
+        Args:
+            settings: Of the run, as nested plain data; may be changed.
+            seed: Of everything random.
+            place: A folder of its own, in which unfinished work is found again.
+        """
+
+
+kinds: Registry[Kind] = Registry("kind of experiment")
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of that name."""
+    package = importlib.import_module("smalti.experiments.kinds")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"smalti.experiments.kinds.{module.name}")
+    return kinds.get(name)()

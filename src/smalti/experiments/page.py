@@ -1,0 +1,74 @@
+"""docs/papers.md: every claim with what was measured and the verdict, made from results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from smalti.experiments.summary import shown, summary
+from smalti.experiments.table import Scale, Table
+
+OPENING = """# What the papers say, and what we measured
+
+This page is made by `smalti reproduce --page docs/papers.md` from the files in results/; do not
+edit it. Each table names its scale: `laptop` is sized for two cores, so absolute numbers differ
+from the papers', and only what is compared within a table can be trusted. Numbers are means over
+seeds, with the standard deviation in brackets.
+"""
+
+
+def page(tables: Iterable[Table], scale: Scale, folder: Path) -> str:
+    """The whole page as Markdown.
+
+    Args:
+        tables: All that are to stand in it.
+        scale: Whose results.
+        folder: Where they lie.
+    """
+    summaries = [summary(table, scale, folder) for table in tables]
+    parts = [OPENING, "\n".join(_verdicts(summaries))]
+    for paper in dict.fromkeys(one["paper"] for one in summaries):
+        parts.append(f"## {paper[0].upper()}{paper[1:]}")
+        parts += ["\n".join(_section(one)) for one in summaries if one["paper"] == paper]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _verdicts(summaries: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| claim | verdict | measured in |"
+    yield "|---|---|---|"
+    for one in summaries:
+        for claim in one["claims"]:
+            place = f"[{one['table']}](#{one['table']})"
+            yield f"| {claim['claim']} | **{claim['verdict']}** | {place} |"
+
+
+def _section(one: dict[str, Any]) -> Iterator[str]:
+    yield f"### {one['table']}"
+    yield ""
+    yield f"{one['title']} ({one['where']}). Scale: {one['scale']}."
+    if one["unit"]:
+        yield f"The paper's numbers: {one['unit']}."
+    yield ""
+    if one["untestable"]:
+        yield f"Can't be tested here: {one['untestable']}."
+        yield ""
+    else:
+        yield from _rows(one)
+    for claim in one["claims"]:
+        yield f"- **{claim['verdict']}**: {claim['claim']} {claim['why']}".rstrip()
+        for line in claim["evidence"]:
+            yield f"  - {line}"
+
+
+def _rows(one: dict[str, Any]) -> Iterator[str]:
+    labels = [metric["label"] for metric in one["metrics"]]
+    yield "| arm | seeds | " + " | ".join(labels) + " |"
+    yield "|---" * (2 + len(labels)) + "|"
+    for row in one["arms"]:
+        cells = [
+            shown(row["metrics"][metric["name"]], row["reported"].get(metric["name"]))
+            for metric in one["metrics"]
+        ]
+        yield f"| {row['arm']} | {row['seeds']} | " + " | ".join(cells) + " |"
+    yield ""

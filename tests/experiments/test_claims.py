@@ -1,0 +1,43 @@
+"""Verdicts follow from measurements alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from smalti.experiments import Claim, Less, judge
+
+FOUND = {
+    "a": {"error": [1.0, 2.0], "rate": [5.0]},
+    "b": {"error": [3.0, 4.0], "rate": [4.0]},
+    "c": {"error": [1.9, 2.1]},
+}
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "word"),
+    [
+        ((Less("error", "a", "b"),), "holds"),
+        ((Less("error", "b", "a"),), "does not hold"),
+        ((Less("error", "a", "b"), Less("rate", "a", "b")), "holds in part"),
+        ((Less("error", "a", "nobody"),), "not measured yet"),
+        # By hand: 3.5 is not under half of 1.5, and 1.5 is under half of 3.5.
+        ((Less("error", "b", "a", factor=0.5),), "does not hold"),
+        ((Less("error", "a", "b", factor=0.5),), "holds"),
+        # 1.5 of errors against 5 of rate.
+        ((Less("error", "a", "a", other_metric="rate"),), "holds"),
+    ],
+)
+def test_a_verdict_is_what_the_means_say(comparisons: tuple[Less, ...], word: str) -> None:
+    assert judge(Claim("a is better", comparisons), FOUND).word == word
+
+
+def test_evidence_says_when_seeds_overlap() -> None:
+    apart = judge(Claim("", (Less("error", "a", "b"),)), FOUND).evidence
+    overlapping = judge(Claim("", (Less("error", "a", "c"),)), FOUND).evidence
+    assert "overlap" not in apart[0]
+    assert "overlap" in overlapping[0]
+
+
+def test_what_cannot_be_tested_gives_its_reason() -> None:
+    verdict = judge(Claim("faster on a GPU", untestable="there is no GPU"), FOUND)
+    assert (verdict.word, verdict.evidence) == ("can't be tested here", ("there is no GPU",))

@@ -1,0 +1,95 @@
+"""Finished work is skipped, settings decide what is finished, results can be run again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from smalti.cli.main import app
+from smalti.errors import ArtifactError, ConfigError
+from smalti.experiments import Arm, Table, known_tables, missing, run_table, table_named
+from smalti.experiments.results import read_results, result_path
+from smalti.experiments.table import nested
+
+TABLE = table_named("depthwise-codes")
+ARM = TABLE.arms[0]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    return tmp_path / "results", tmp_path / "work"
+
+
+def test_an_arm_states_only_what_differs() -> None:
+    settings = TABLE.settings(ARM, "tiny")
+    # From the base, the scale and the arm.
+    assert settings["model"]["autoencoder"] == "convolutional"
+    assert settings["data"]["source"] == "digits"
+    assert settings["model"]["quantizer"]["quantizer"] == "depthwise"
+
+
+def test_a_value_takes_its_place_whole() -> None:
+    made = nested([{"model.quantizer": {"a": 1, "b": 2}}, {"model.quantizer": {"a": 3}}])
+    assert made == {"model": {"quantizer": {"a": 3}}}
+
+
+def test_finished_work_is_skipped_and_the_same_seed_gives_the_same_numbers(
+    folders: tuple[Path, Path],
+) -> None:
+    results, work = folders
+    (first,) = run_table(TABLE, "tiny", results, work, ARM.name)
+    assert run_table(TABLE, "tiny", results, work, ARM.name) == []
+    assert [arm.name for arm, _ in missing(TABLE, "tiny", results)] == [TABLE.arms[1].name]
+    result_path(results, TABLE, ARM, "tiny", 0).unlink()
+    (again,) = run_table(TABLE, "tiny", results, work, ARM.name)
+    for name in ("mse", "distortion", "entropy_bits"):
+        assert again.metrics[name] == pytest.approx(first.metrics[name], rel=1e-3)
+    assert first.source_hash
+    assert first.versions["torch"]
+    assert not any(work.rglob("*.safetensors"))
+
+
+def test_a_result_of_other_settings_does_not_count(folders: tuple[Path, Path]) -> None:
+    results, work = folders
+    run_table(TABLE, "tiny", results, work, ARM.name)
+    changed = dataclasses.replace(TABLE, base={**TABLE.base, "training.clip_norm": 1.0})
+    assert (ARM, 0) in missing(changed, "tiny", results)
+    assert read_results(results, changed, "tiny") == {}
+
+
+def test_a_result_of_another_version_is_refused(folders: tuple[Path, Path]) -> None:
+    results, work = folders
+    run_table(TABLE, "tiny", results, work, ARM.name)
+    path = result_path(results, TABLE, ARM, "tiny", 0)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
+    with pytest.raises(ArtifactError, match="another version"):
+        missing(TABLE, "tiny", results)
+    path.write_text("{")
+    with pytest.raises(ArtifactError, match="not a result"):
+        missing(TABLE, "tiny", results)
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="depthwise-ablation"):
+        table_named("depthwise-ablatoin")
+    with pytest.raises(ConfigError, match="repeated 5 x 64"):
+        TABLE.arm("nobody")
+    answer = CliRunner().invoke(app, ["reproduce"])
+    assert isinstance(answer.exception, ConfigError)
+
+
+def test_claims_name_arms_and_metrics_that_exist() -> None:
+    for table in known_tables():
+        for claim in table.claims:
+            assert claim.decided_by or claim.untestable, f"{table.name}: nothing decides"
+            assert {table.arm(name).name for name in claim.arms()} == claim.arms()
+
+
+def test_a_table_that_cannot_be_tested_says_so(folders: tuple[Path, Path]) -> None:
+    table = Table("x", "p", "w", "t", "images", (Arm("a"),), (), untestable="no such data")
+    with pytest.raises(ConfigError, match="no such data"):
+        run_table(table, "tiny", *folders)
