@@ -10,7 +10,7 @@ import pytest
 
 from smalti.data import open_texts, read_lines, read_texts, write_lines
 from smalti.data.lines import LONGEST_LINE
-from smalti.errors import DataError
+from smalti.errors import ArtifactError, DataError
 
 
 def write(path: Path, text: str) -> Path:
@@ -175,5 +175,5 @@ def test_written_lines_are_read_again_and_replace_a_file_whole(tmp_path: Path, n
         write_lines(path, lines)
     assert [line for _, line in read_lines(path)] == ["one", "", "drei ü"]
     assert [found.name for found in tmp_path.iterdir()] == [name]
-    with pytest.raises(DataError, match="can't write"):
+    with pytest.raises(ArtifactError, match="can't write"):
         write_lines(tmp_path / "nowhere" / name, ["one"])

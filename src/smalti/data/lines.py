@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import secrets
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from smalti.artifacts import write_file
 from smalti.errors import DataError, require
 
 # Keeps memory bounded: a line is tokenized as a whole.
@@ -68,13 +68,6 @@ def opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a text a line, whole or not at all; gzipped where the name ends in ``.gz``."""
-    draft = path.with_name(f".smalti-{secrets.token_hex(8)}")
     content = "".join(f"{line}\n" for line in lines).encode()
-    try:
-        # Without a time in it: the same lines are the same bytes.
-        draft.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-        draft.replace(path)
-    except OSError as error:
-        raise DataError(f"can't write {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    # Without a time in it: the same lines are the same bytes.
+    write_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)

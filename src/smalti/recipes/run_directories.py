@@ -1,17 +1,18 @@
-"""The directory that a model is trained into: its stages, and the part that is the model."""
+"""What all runs have in common: the directory that is trained into, and the model in it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from smalti.artifacts import MANIFEST, TENSORS
-from smalti.errors import ArtifactError, require
+from smalti.errors import ArtifactError, ConfigError, require
 from smalti.training import TrainingOutcome
 
 # The part of a run's directory that is needed to use it; the rest is what training left.
@@ -32,7 +33,17 @@ class RunOutcome:
     finished: bool
     stages: Mapping[str, TrainingOutcome]
     model: Path | None
-    figures: Mapping[str, float]
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@contextmanager
+def named(place: str) -> Iterator[None]:
+    """Say in which part of the config a setting is wrong."""
+    try:
+        yield
+    except ConfigError as error:
+        error.args = (f"{place}: {error}",)
+        raise
 
 
 def require_free(place: Path) -> None:

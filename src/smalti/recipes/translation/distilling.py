@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from smalti.artifacts import write_file
 from smalti.data import read_lines, write_lines
 from smalti.errors import ArtifactError, DataError, require
 from smalti.progress import progress_bar
@@ -110,12 +111,10 @@ class _Journal:
                 DataError,
             )
             self._read(first)
+        # Without what was cut off when the last sitting was killed.
+        kept = [json.dumps([number, texts]) for number, texts in self.batches.items()]
+        write_file(path, "".join(f"{line}\n" for line in [first, *kept]))
         try:
-            # Without what was cut off when the last sitting was killed.
-            draft = path.with_name(f".smalti-{path.name}")
-            kept = [json.dumps([number, texts]) for number, texts in self.batches.items()]
-            draft.write_text("".join(f"{line}\n" for line in [first, *kept]), encoding="utf-8")
-            draft.replace(path)
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise ArtifactError(f"can't write {path}: {error}") from error

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from smalti.artifacts import as_path
 from smalti.data import Subwords
 from smalti.errors import ConfigError, require
-from smalti.recipes.run_directories import FOLDER, RunOutcome, require_free, weights_digest
+from smalti.recipes.run_directories import FOLDER, RunOutcome, named, require_free, weights_digest
 from smalti.recipes.translation.config import TranslationConfig
 from smalti.recipes.translation.saved_run import (
     TranslationRun,
@@ -55,10 +55,12 @@ def train_translation_run(
         torch.manual_seed(config.training.seed)
         teacher = None if start is None else start.translator
         counts = count_of([*tokens.source, *tokens.target], len(subwords))
-        tables = new_tables(
-            config.embedding, len(subwords), config.model, start=teacher, counts=counts
-        )
-        model = build_translator(config.model, vocabulary=len(subwords), tables=tables)
+        with named("embedding"):
+            tables = new_tables(
+                config.embedding, len(subwords), config.model, start=teacher, counts=counts
+            )
+        with named("model"):
+            model = build_translator(config.model, vocabulary=len(subwords), tables=tables)
         if teacher is not None:
             _start_from(model, teacher)
     names = {"source", "target", "distilled", "valid_source", "valid_target"}
