@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from smalti.autoencoders import Autoencoder, Hierarchical
+from smalti.autoencoders import Autoencoder, Convolutional, Hierarchical
 from smalti.autoencoders.likelihoods import likelihoods
+from smalti.quantizers import follow
 
 
 def loss_of(model: Autoencoder, pixels: Tensor) -> Tensor:
@@ -78,3 +79,29 @@ def test_some_steps_on_photographs_lower_the_loss_of_others(
     assert after < 0.95 * before
     if model.likelihood.exact:
         assert after < math.log(256)
+
+
+@pytest.mark.parametrize("variant", ["product", "depthwise", "repeated", "residual"])
+def test_with_one_codebook_all_ways_to_use_several_learn_what_plain_vq_learns(variant: str) -> None:
+    def losses(quantizer: dict[str, object]) -> list[float]:
+        torch.manual_seed(0)
+        model = Convolutional(
+            channels=1,
+            quantizer={"codebook_size": 16, **quantizer},
+            **{"dim": 8, "width": 16, "hidden": 8, "depth": 1, "halvings": 1},
+        )
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+        follow(model, optimizer)
+        found = []
+        # Past the first revival of dead codewords.
+        for _ in range(110):
+            pixels = torch.randint(256, (4, 1, 8, 8), dtype=torch.uint8)
+            out = model(pixels)
+            loss = model.likelihood.loss(out.parameters, pixels) + out.loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            found.append(float(loss.detach()))
+        return found
+
+    assert losses({"quantizer": variant, "num_codebooks": 1}) == losses({"quantizer": "vector"})

@@ -50,7 +50,8 @@ class Repeated(Product):
         )
         self.learns_from_vectors = True
         require(self.stack is not None, "Repeated needs parts that can be stacked")
-        self.view = nn.Linear(dim, self.width)
+        # One codebook needs no narrower view: it is then plain vector quantization.
+        self.view = nn.Linear(dim, self.width) if num_codebooks > 1 else nn.Identity()
 
     def spec(self) -> dict[str, Any]:
         """The settings as plain data; ``build`` is the inverse."""
