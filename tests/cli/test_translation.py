@@ -256,3 +256,16 @@ def test_distilling_that_was_killed_ends_with_the_same_file(
     assert run(*arguments, "-o", str(whole)).returncode == 0
     assert output.read_bytes() == whole.read_bytes()
     assert not journal.exists()
+
+
+def test_who_rescores_does_so_by_the_length_penalty_that_was_tuned_for_it(trained: Path) -> None:
+    from dataclasses import replace
+
+    from smalti.cli.translating import decoding_of
+    from smalti.recipes.translation import load_translation_run
+
+    student = load_translation_run(trained)
+    teacher = replace(student, decoding=replace(student.decoding, length_penalty=1.75))
+    assert decoding_of(student, None, None, 8, rescore_with=teacher).length_penalty == 1.75
+    assert decoding_of(student, None, 0.5, 8, rescore_with=teacher).length_penalty == 0.5
+    assert decoding_of(student, None, None).length_penalty == student.decoding.length_penalty
