@@ -178,6 +178,19 @@ def test_the_predictor_reaches_the_compressor_only_on_request(language: Language
         assert (gradient is not None) == flag
 
 
+def test_the_end_is_learned_as_the_number_of_tokens_of_the_last_latent() -> None:
+    model = small()
+    logits = torch.randn(2, 3, 32 + 1 + 4)
+    codes = torch.zeros(2, 3, 1, dtype=torch.int64)
+    real = torch.arange(12) < torch.tensor([[6], [12]])
+    found = model.predictor.end_nats(logits, codes, real)
+    logs = logits[..., 32:].log_softmax(dim=-1)
+    # By hand: six tokens are one whole latent and two tokens, twelve are three whole ones.
+    expected = -torch.stack([logs[0, 0, 0], logs[0, 1, 2], logs[1, 0, 0], logs[1, 1, 0]])
+    torch.testing.assert_close(found[[0, 0, 1, 1], [0, 1, 0, 1]], expected)
+    torch.testing.assert_close(found[1, 2], -logs[1, 2, 4])
+
+
 def test_frozen_codes_stay_while_the_rest_learns(language: Language) -> None:
     model = small()
     source, target = language.pairs(16, seed=1)

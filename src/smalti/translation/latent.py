@@ -58,7 +58,7 @@ class Latent(Translator):
         ratio: How many times wider the hidden dense layers are.
         decoder: ``"causal"`` as published, or ``"bidirectional"``.
         compressor_attends: Whether the compressor sees the source; the paper finds it unstable.
-        predictor_labels: ``"codes"``, or ``"assignments"``: all codes that soft EM sampled.
+        predictor_labels: ``"codes"``, or ``"assignments"``: all that soft EM sampled.
         predictor_weight: Weight of the predictor's loss.
         prior_regularises_encoder: Whether the predictor's loss reaches the compressor.
         gold_until: The share of training over which known tokens fade from the decoder's input.
@@ -132,9 +132,8 @@ class Latent(Translator):
         self.compressor_attends = flag("compressor_attends", compressor_attends)
         self.predictor_labels = word("predictor_labels", predictor_labels, ("codes", "assignments"))
         self.predictor_weight = number("predictor_weight", predictor_weight, least=0)
-        self.prior_regularises_encoder = flag(
-            "prior_regularises_encoder", prior_regularises_encoder
-        )
+        regularises = flag("prior_regularises_encoder", prior_regularises_encoder)
+        self.prior_regularises_encoder = regularises
         self.gold_until = number("gold_until", gold_until, least=0, most=1)
         self.guesses = number("guesses", guesses, least=0, most=1)
         self.encoder = SourceEncoder(dim, depth, heads, ratio, self.dropout)
@@ -149,9 +148,9 @@ class Latent(Translator):
         self.writer = ParallelWriter(
             dim, decoder_depth, heads, ratio, self.dropout, causal=decoder == "causal"
         )
-        sizes = self.quantizer.code_sizes
+        codes = (self.quantizer.code_sizes, self.stride)
         self.predictor = Predictor(
-            dim, self.latent_dim, sizes, self.stride, predictor_depth, heads, ratio, self.dropout
+            dim, self.latent_dim, *codes, predictor_depth, heads, ratio, self.dropout
         )
 
     @property
@@ -218,10 +217,7 @@ class Latent(Translator):
         out, labels = self.bottleneck(self._compressed(encoded, target), latent_mask)
         logits = self._predicted(out, encoded)
         latent_nats = _mean(self.predictor.nats(logits, labels), latent_mask)
-        # Tokens of the last latent, 0 for those before it.
-        rooms = real.unflatten(1, (-1, self.stride)).sum(dim=2)
-        rooms = rooms * ~functional.pad(latent_mask, (0, 1))[:, 1:]
-        end_nats = _mean(self.predictor.end_nats(logits, out.codes, rooms), latent_mask)
+        end_nats = _mean(self.predictor.end_nats(logits, out.codes, real), latent_mask)
         likeliest = self.predictor.likeliest(logits.detach())
         known, guessed = self._warm_up(progress)
         latents = out.vectors

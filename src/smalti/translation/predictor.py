@@ -124,14 +124,17 @@ class Predictor(nn.Module):
             found = found - logs.gather(-1, codes[..., book, :]).mean(dim=-1)
         return found
 
-    def end_nats(self, logits: Tensor, codes: Tensor, rooms: Tensor) -> Tensor:
+    def end_nats(self, logits: Tensor, codes: Tensor, real: Tensor) -> Tensor:
         """Minus the log-probability ``(batch, latents)`` that sentences end where they do.
 
         Args:
             logits: Of ``forward``.
             codes: ``(batch, latents, num_codebooks)``.
-            rooms: As ``rooms`` gives them, ``(batch, latents)``.
+            real: ``(batch, length)`` bool, where there are tokens, ``stride`` a latent.
         """
+        held = real.unflatten(1, (-1, self.stride)).sum(dim=2)
+        # Tokens of the last latent, 0 for those before it.
+        rooms = held * (functional.pad(held, (0, 1))[:, 1:] == 0)
         logs = self.end(logits, codes).float().log_softmax(dim=-1)
         return -logs.gather(-1, rooms[..., None])[..., 0]
 
