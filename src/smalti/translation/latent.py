@@ -231,9 +231,8 @@ class Latent(Translator):
         spread = latent_mask.repeat_interleave(self.stride, dim=1)
         hidden = self.writer(x, spread, encoded)
         smoothed, plain = self.words.loss(hidden[real], target[real], self.label_smoothing)
-        tokens = real.sum()
-        loss = smoothed / tokens + out.loss
-        loss = loss + self.predictor_weight * (1 - known) * (latent_nats + end_nats)
+        tokens, weight = real.sum(), self.predictor_weight * (1 - known)
+        loss = smoothed / tokens + out.loss + weight * (latent_nats + end_nats)
         right = (likeliest == out.codes).float().mean(dim=-1)
         return loss, {
             "token_nats": plain / tokens,
