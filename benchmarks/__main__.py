@@ -21,6 +21,8 @@ from benchmarks import (
     search,
     table_lookup,
     training_step,
+    translation_latency,
+    translation_training,
     whole_model,
 )
 
@@ -33,6 +35,8 @@ QUESTIONS = {
     "whole_model": whole_model,
     "image_training": image_training,
     "cached_sampling": cached_sampling,
+    "translation_latency": translation_latency,
+    "translation_training": translation_training,
 }
 
 

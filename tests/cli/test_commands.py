@@ -19,6 +19,7 @@ from smalti.embeddings import compressors
 from smalti.priors import priors
 from smalti.quantizers import Product, quantizers
 from smalti.registry import Registry
+from smalti.translation import translators
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -52,6 +53,7 @@ def test_the_version_is_the_packages() -> None:
         ("autoencoders", autoencoders),
         ("likelihoods", likelihoods),
         ("priors", priors),
+        ("translators", translators),
     ],
 )
 def test_listing_names_every_member_of_a_family(family: str, members: Registry[Any]) -> None:

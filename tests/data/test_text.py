@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from smalti.data import open_texts, read_texts
+from smalti.data import open_texts, read_lines, read_texts, write_lines
 from smalti.data.lines import LONGEST_LINE
-from smalti.errors import DataError
+from smalti.errors import ArtifactError, DataError
 
 
 def write(path: Path, text: str) -> Path:
@@ -166,3 +166,14 @@ def test_public_sets_are_read_in_full(
     public: Callable[[str], Path], name: str, columns: tuple[int, ...], texts: int
 ) -> None:
     assert sum(1 for _ in read_texts(public(name), columns)) == texts
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.txt.gz"])
+def test_written_lines_are_read_again_and_replace_a_file_whole(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for lines in (["old"], ["one", "", "drei ü"]):
+        write_lines(path, lines)
+    assert [line for _, line in read_lines(path)] == ["one", "", "drei ü"]
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    with pytest.raises(ArtifactError, match="can't write"):
+        write_lines(tmp_path / "nowhere" / name, ["one"])

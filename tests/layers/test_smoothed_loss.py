@@ -48,6 +48,21 @@ def test_gradients_are_torchs_also_over_several_blocks(monkeypatch: pytest.Monke
         torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("learning", [0, 1])
+def test_either_alone_may_learn(learning: int) -> None:
+    hidden, table, labels = case()
+    inputs = [hidden, table]
+    inputs[learning] = inputs[learning].clone().requires_grad_()
+    smoothed_loss_of_products(*inputs, labels, 0.1)[0].backward()
+    gradient = inputs[learning].grad
+    assert gradient is not None
+    logits = inputs[0] @ inputs[1].T
+    loss = functional.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")
+    (expected,) = torch.autograd.grad(loss, inputs[learning])
+    torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=1e-5)
+    assert inputs[1 - learning].grad is None
+
+
 def test_autocast_computes_in_half_of_the_bits_and_stays_close() -> None:
     hidden, table, labels = (item.float() if item.is_floating_point() else item for item in case())
     hidden.requires_grad_()

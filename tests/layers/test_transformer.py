@@ -11,6 +11,7 @@ from torch import nn
 
 from smalti.errors import ConfigError
 from smalti.layers import attending
+from smalti.layers import lean as lean_module
 from smalti.layers.attending import attend, hiding
 from smalti.layers.attention import CausalTransformer
 from smalti.layers.positions import Sinusoids
@@ -163,3 +164,14 @@ def test_packed_layers_are_made_anew_when_weights_change_and_are_not_copied() ->
     made.load_state_dict({k: 2 * v for k, v in made.state_dict().items()}, assign=True)
     with torch.no_grad():
         torch.testing.assert_close(made.lean().whole(x), made(x), atol=1e-4, rtol=1e-4)
+
+
+def test_long_causal_sequences_need_no_table_of_who_sees_whom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = shaken(Transformer(dim=8, depth=2, heads=2, causal=True))
+    x = torch.randn(2, 37, 8)
+    with torch.no_grad():
+        expected = made.lean().whole(x)
+        monkeypatch.setattr(lean_module, "MOST_CAUSAL_KEYS", 16)
+        torch.testing.assert_close(made.lean().whole(x), expected, atol=1e-5, rtol=1e-5)

@@ -301,3 +301,25 @@ def test_an_infinite_gradient_of_a_finite_loss_is_an_error(worker: Any) -> None:
     settings = TrainingSettings(steps=1)
     with pytest.raises(DataError, match=r"the gradient's norm is (nan|inf) in step 1"):
         train(Steep(settings), settings)
+
+
+def test_a_task_is_told_before_each_step_how_far_the_run_is(reconstruction: Any) -> None:
+    def told(settings: TrainingSettings) -> list[float]:
+        task = reconstruction(settings)
+        found: list[float] = []
+        task.heed = found.append
+        trained(task)
+        return found
+
+    assert told(TrainingSettings(steps=4, batch_size=20)) == [0, 0.25, 0.5, 0.75]
+    # All rows are one batch, so an epoch is a step.
+    assert told(TrainingSettings(epochs=2, batch_size=90)) == [0, 0.5]
+
+
+def test_a_task_that_heeds_progress_needs_an_end_that_is_known(reconstruction: Any) -> None:
+    task = reconstruction(TrainingSettings(epochs=2, batch_size=90))
+    counted = task.batches
+    task.batches = lambda epoch, generator: iter(counted(epoch, generator))
+    task.heed = print
+    with pytest.raises(ConfigError, match="how many steps"):
+        trained(task)

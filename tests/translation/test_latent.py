@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from smalti.embeddings import build_compressor
 from smalti.errors import ConfigError
 from smalti.quantizers import VectorQuantizer
 from smalti.translation import Autoregressive, Decoding, Latent
@@ -177,22 +178,34 @@ def test_the_predictor_reaches_the_compressor_only_on_request(language: Language
         assert (gradient is not None) == flag
 
 
+def test_the_end_is_learned_as_the_number_of_tokens_of_the_last_latent() -> None:
+    model = small()
+    logits = torch.randn(2, 3, 32 + 1 + 4)
+    codes = torch.zeros(2, 3, 1, dtype=torch.int64)
+    real = torch.arange(12) < torch.tensor([[6], [12]])
+    found = model.predictor.end_nats(logits, codes, real)
+    logs = logits[..., 32:].log_softmax(dim=-1)
+    # By hand: six tokens are one whole latent and two tokens, twelve are three whole ones.
+    expected = -torch.stack([logs[0, 0, 0], logs[0, 1, 2], logs[1, 0, 0], logs[1, 1, 0]])
+    torch.testing.assert_close(found[[0, 0, 1, 1], [0, 1, 0, 1]], expected)
+    torch.testing.assert_close(found[1, 2], -logs[1, 2, 4])
+
+
 def test_frozen_codes_stay_while_the_rest_learns(language: Language) -> None:
     model = small()
     source, target = language.pairs(16, seed=1)
     model.loss(source, target)[0].backward()
     model.freeze_codes()
-    # The word vectors are read by the compressor too, and go on learning with the others.
-    before = model.bottleneck.state_dict()
-    before = {name: value.clone() for name, value in before.items()}
-    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-2)
+    before = model.latents_of(source, target).codes
+    words = model.predictor.head.weight.detach().clone()
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=3e-2)
     model.train()
-    for _ in range(3):
+    for _ in range(5):
         optimizer.zero_grad()
         model.loss(source, target)[0].backward()
         optimizer.step()
-    for name, value in model.bottleneck.state_dict().items():
-        assert torch.equal(value, before[name]), name
+    assert torch.equal(model.latents_of(source, target).codes, before)
+    assert not torch.equal(model.predictor.head.weight, words)
 
 
 def test_assignments_need_soft_em_and_are_means_over_its_samples(language: Language) -> None:
@@ -215,6 +228,15 @@ def test_assignments_need_soft_em_and_are_means_over_its_samples(language: Langu
 def test_a_teacher_of_another_size_is_refused(teacher: Autoregressive) -> None:
     with pytest.raises(ConfigError, match="can't start from this teacher"):
         small(dim=16).start_from_teacher(teacher)
+
+
+def test_a_warm_start_leaves_tables_of_another_kind(teacher: Autoregressive) -> None:
+    table = build_compressor("low_rank", rank=4).start(40, 32)
+    model = small(tables={"shared": table})
+    before = {name: value.clone() for name, value in table.state_dict().items()}
+    model.start_from_teacher(teacher)
+    for name, value in table.state_dict().items():
+        assert torch.equal(value, before[name])
 
 
 def test_a_warm_start_copies_the_teacher(teacher: Autoregressive) -> None:

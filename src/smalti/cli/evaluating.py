@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from smalti.cli.evaluating_images import evaluate_images, is_image_model
+from smalti.cli.evaluating_translations import evaluate_translations, is_translation_model
 from smalti.cli.options import Seed, Threads, use_threads
 from smalti.cli.output import AsJson, show
+from smalti.cli.translating import (
+    Beam,
+    CleanRepeats,
+    LengthPenalty,
+    Lengths,
+    RescoreWith,
+    Samples,
+)
 from smalti.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,8 +64,23 @@ def evaluate(
     batch_size: Annotated[int, typer.Option(min=1, help="Texts of a batch.")] = 64,
     data: Annotated[
         str | None,
-        typer.Option(help="For an image model: a known set, a file or a folder of images."),
+        typer.Option(
+            help="For an image model: a known set, a file or a folder of images. For a translation "
+            "model: a file of sentences, or what the names of both files begin with."
+        ),
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="For a translation model: the file of translations.")
+    ] = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    samples: Samples = 1,
+    lengths: Lengths = 1,
+    rescore_with: RescoreWith = None,
+    clean_repeats: CleanRepeats = False,
+    timed: Annotated[
+        int, typer.Option(min=0, help="Translation models: time so many sentences.")
+    ] = 100,
     split: Annotated[
         str | None,
         typer.Option(help="Of a set in parts: train, valid or test. The test part, or unseen."),
@@ -71,17 +95,39 @@ def evaluate(
     """Measure a model: bytes, fidelity, scores, perplexity, speed; whatever the data allows.
 
     Of an image model that smalti train made: distortion and rate, and what its codes look like.
+    Of a translation model: BLEU and chrF with their signatures, bounds of its latents, time.
 
     Example: smalti evaluate small-model --against all-MiniLM-L6-v2 --labelled dev.tsv
 
     Example: smalti evaluate runs/digits --data digits
+
+    Example: smalti evaluate runs/en-de --data test.en --reference test.de
     """
+    texts_given = [against, text, labelled, perplexity_text, speed or None]
+    if is_translation_model(model):
+        evaluate_translations(
+            model,
+            data,
+            reference,
+            [*texts_given, split, size],
+            beam=beam,
+            length_penalty=length_penalty,
+            samples=samples,
+            lengths=lengths,
+            clean_repeats=clean_repeats,
+            rescore_with=rescore_with,
+            timed=timed,
+            threads=threads,
+            as_json=as_json,
+        )
+        return
+    if reference is not None:
+        raise ConfigError(f"--reference is for translation models, and {model} is none")
     if is_image_model(model):
-        texts_given = [against, text, labelled, perplexity_text, speed or None]
         evaluate_images(model, data, split, size, texts_given, threads, seed, as_json)
         return
     if data is not None:
-        raise ConfigError(f"--data is for image models, and {model} is none; see smalti train")
+        raise ConfigError(f"--data is for trained runs, and {model} is none; see smalti train")
     if against is None and speed:
         raise ConfigError("--speed is a ratio: say against which model, with --against")
     import torch

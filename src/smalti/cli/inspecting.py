@@ -68,10 +68,11 @@ def _model(directory: Path, as_json: bool) -> dict[str, Any]:
 def _artifact(directory: Path, as_json: bool) -> dict[str, Any]:
     from smalti.artifacts import read_manifest
     from smalti.embeddings.saving import KIND as TABLE
-    from smalti.recipes.images.saved_run import KIND
+    from smalti.recipes.images.saved_run import KIND as IMAGES
+    from smalti.recipes.translation.saved_run import KIND as TRANSLATION
 
     manifest = read_manifest(directory)
-    known = {KIND: _images, TABLE: _table}
+    known = {IMAGES: _images, TABLE: _table, TRANSLATION: _translation}
     describe = known.get(manifest["kind"], _layer)
     return {
         "directory": str(directory),
@@ -124,6 +125,33 @@ def _images(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[st
         "grids of codes": [list(grid) for grid in run.autoencoder.grids(*run.size)],
         "code sizes": [list(sizes) for sizes in run.autoencoder.code_sizes],
         "priors": ", ".join(run.priors) or "none",
+        **{
+            f"{stage}, {name.replace('_', ' ')}": round(value, 4)
+            for stage, figures in run.figures.items()
+            for name, value in figures.items()
+        },
+    }
+
+
+def _translation(directory: Path, manifest: dict[str, Any], as_json: bool) -> dict[str, Any]:
+    from smalti.recipes.translation import load_translation_run
+    from smalti.recipes.translation.tables import table_bytes
+
+    run = load_translation_run(directory)
+    if as_json:
+        # The vocabulary is long and of use to nobody here.
+        return {name: value for name, value in manifest["spec"].items() if name != "tokenizer"}
+    spec = run.translator.spec()
+    saved, full = table_bytes(run.translator)
+    return {
+        "translator": spec["translator"],
+        "texts": f"{run.config.data.source} to {run.config.data.target}",
+        "vocabulary": len(run.subwords),
+        "parameters": f"{sum(item.numel() for item in run.translator.parameters()):,}",
+        "word tables": f"{saved:,} bytes, {full:,} in float32",
+        "longest sentence": f"{run.longest} tokens",
+        "beam": run.decoding.beam,
+        "length penalty": run.decoding.length_penalty,
         **{
             f"{stage}, {name.replace('_', ' ')}": round(value, 4)
             for stage, figures in run.figures.items()

@@ -16,6 +16,7 @@ from smalti.cli import tuning
 from smalti.cli.compressing import compress
 from smalti.cli.decoding import decode
 from smalti.cli.diffing import diff
+from smalti.cli.distilling import distill
 from smalti.cli.encoding import encode
 from smalti.cli.evaluating import evaluate
 from smalti.cli.exporting import export
@@ -26,6 +27,7 @@ from smalti.cli.reporting import report
 from smalti.cli.reproducing import reproduce
 from smalti.cli.sampling import sample
 from smalti.cli.training import train
+from smalti.cli.translating import translate
 from smalti.errors import SmaltiError
 
 app = typer.Typer(
@@ -49,6 +51,8 @@ app.command("reconstruct")(reconstruct)
 app.command("sample")(sample)
 app.command("encode")(encode)
 app.command("decode")(decode)
+app.command("translate")(translate)
+app.command("distill")(distill)
 app.command("reproduce")(reproduce)
 
 

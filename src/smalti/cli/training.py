@@ -47,20 +47,23 @@ def train(
     import os
 
     from smalti.artifacts import PAGE
-    from smalti.recipes.images import AutoencoderConfig, train_run
-    from smalti.training import read_settings
+    from smalti.recipes.configs import read_config, train_config
 
     use_threads(threads)
-    settings = read_settings(AutoencoderConfig, config, changes or ())
+    settings = read_config(config, changes or ())
     try:
-        outcome = train_run(settings if seed is None else settings.with_seed(seed), output, resume)
+        seeded = settings if seed is None else settings.with_seed(seed)
+        outcome = train_config(seeded, output, resume)
     except UnknownSettingError as error:
         raise ConfigError(f"{error}{_remedy(error, changes or ())}") from error
     if os.environ.get("RANK", "0") == "0":
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
+        if figures := getattr(outcome, "figures", None):
+            stages["decoding"] = dict(figures)
         content: dict[str, Any] = {"directory": str(output), "finished": outcome.finished}
         page = None
-        if with_page and outcome.finished:
+        # Pages know image models so far.
+        if with_page and outcome.finished and settings.kind == "autoencoder":
             from smalti.report import report_run
 
             page = page_beside(lambda: report_run(output), output / PAGE)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from smalti.artifacts import write_file
 from smalti.errors import DataError, require
 
 # Keeps memory bounded: a line is tokenized as a whole.
@@ -63,3 +64,10 @@ def opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
         raise DataError(f"{path} is a damaged gzip file: {error}; fetch it again") from error
     except OSError as error:
         raise DataError(f"can't read {path}: {error}") from error
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a text a line, whole or not at all; gzipped where the name ends in ``.gz``."""
+    content = "".join(f"{line}\n" for line in lines).encode()
+    # Without a time in it: the same lines are the same bytes.
+    write_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)

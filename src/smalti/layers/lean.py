@@ -26,6 +26,8 @@ from smalti.layers.transformer_block import Block
 Context = list[tuple[Tensor, Tensor]]
 # The widest vectors of float32 that processors have.
 KEYS = 16
+# Beyond, who sees whom is not written out: it would take more memory than all else.
+MOST_CAUSAL_KEYS = 1024
 
 
 class Lean:
@@ -68,10 +70,7 @@ class Lean:
         context_mask: Tensor | None = None,
     ) -> Tensor:
         """All positions at once, ``(batch, length, dim)``; masks as for ``Transformer``."""
-        bias = hiding_keys(x.shape[1], mask, x.device)
-        if self.causal:
-            keys = bias.shape[3]
-            bias = bias.masked_fill(later(keys, keys, x.device), HIDDEN)
+        bias = self._bias(x, mask)
         read: Context = []
         context_bias = None
         if context is not None:
@@ -84,6 +83,17 @@ class Lean:
                 rows = layer.crossed(rows, *read[number], context_bias, rounded=True)
             rows = layer.dense(rows)
         return layer_norm(rows, *self.norm).view(shape)
+
+    def _bias(self, x: Tensor, mask: Tensor | None) -> Tensor | None:
+        """What hides positions from each other; None where being causal is enough."""
+        bias = hiding_keys(x.shape[1], mask, x.device)
+        keys = bias.shape[3]
+        if not self.causal:
+            return bias
+        # Padding comes last, where no position sees it.
+        if keys > MOST_CAUSAL_KEYS:
+            return None
+        return bias.masked_fill(later(keys, keys, x.device), HIDDEN)
 
     def step(self, x: Tensor, cache: KeyValues) -> Tensor:
         """The next position of every row, ``(rows, dim)``; the cache remembers it."""
@@ -111,12 +121,14 @@ class _Layer:
         self.widen = PackedLinear.of(dense.widen, half=half)
         self.narrow = PackedLinear.of(dense.narrow, half=half)
 
-    def whole(self, x: Tensor, shape: Sequence[int], bias: Tensor) -> Tensor:
+    def whole(self, x: Tensor, shape: Sequence[int], bias: Tensor | None) -> Tensor:
         batch, length, _ = shape
         made = self.inward(layer_norm(x, *self.norm))
         parts = made.view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         query, key, value = _rounded_up(parts).unbind()
-        seen = scaled_dot_product_attention(query, key, value, bias)[:, :, :length]
+        # Without a bias it is a causal layer that is too long for one.
+        seen = scaled_dot_product_attention(query, key, value, bias, is_causal=bias is None)
+        seen = seen[:, :, :length]
         return self.outward.added(seen.transpose(1, 2).reshape(x.shape), x)
 
     def next(self, x: Tensor, cache: KeyValues, number: int) -> Tensor:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class _State:
+    """How some tensors were when something was made of them.
+
+    Their versions do not tell all: fused optimizers change weights and no version. So one number
+    of each is looked at too, which any step changes in some of them.
+    """
+
+    versions: list[tuple[int, int]]
+    numbers: list[Tensor]
+    values: list[float]
 
 
 class Remade(Generic[Made]):
     """What was made of modules last, under a name; copies of a module begin without it."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[Any, Made]] = {}
+        self._kept: dict[Hashable, tuple[_State, Made]] = {}
         self._owned: list[Mapping[str, Tensor | None]] = []
 
+    @torch.no_grad()
     def get(self, name: Hashable, make: Callable[[], Made], *modules: nn.Module) -> Made:
         """What is kept under ``name``, or if it is not there or is out of date, what is made now.
 
@@ -30,16 +46,22 @@ class Remade(Generic[Made]):
             parts = [part for module in modules for part in module.modules()]
             owned = [owner for part in parts for owner in (part._parameters, part._buffers)]
             self._owned = [owner for owner in owned if owner]
-        state = [
-            (tensor.data_ptr(), tensor._version)
-            for owner in self._owned
-            for tensor in owner.values()
-            if tensor is not None
-        ]
+        tensors = [item for owner in self._owned for item in owner.values() if item is not None]
+        versions = [(tensor.data_ptr(), tensor._version) for tensor in tensors]
         known = self._kept.get(name)
-        if known is None or known[0] != state:
-            known = self._kept[name] = (state, make())
-        return known[1]
+        if known is not None and known[0].versions == versions:
+            state = known[0]
+            if not state.numbers or torch.stack(state.numbers).tolist() == state.values:
+                return known[1]
+        numbers = [
+            tensor.detach().flatten()[0]
+            for tensor in tensors
+            if tensor.dtype == torch.float32 and tensor.numel() > 0 and tensor.is_contiguous()
+        ]
+        values = torch.stack(numbers).tolist() if numbers else []
+        made = make()
+        self._kept[name] = (_State(versions, numbers, values), made)
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         del memo

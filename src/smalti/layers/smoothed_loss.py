@@ -68,9 +68,9 @@ class _Products(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
         small_hidden, small_table = hidden.to(dtype), table.to(dtype)
-        learns = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
-        to_hidden = torch.empty_like(small_hidden) if learns else None
-        to_table = torch.zeros_like(table, dtype=torch.float32) if learns else None
+        learns_hidden, learns_table = ctx.needs_input_grad[:2]
+        to_hidden = torch.empty_like(small_hidden) if learns_hidden else None
+        to_table = torch.zeros_like(table, dtype=torch.float32) if learns_table else None
         smoothed = hidden.new_zeros((), dtype=torch.float32)
         plain = torch.zeros_like(smoothed)
         words = len(table)
@@ -83,21 +83,26 @@ class _Products(torch.autograd.Function):
             own = normaliser - logits.gather(1, chosen)[:, 0]
             plain += own.sum()
             smoothed += ((1 - smoothing) * own + smoothing * (normaliser - even)).sum()
-            if to_hidden is None or to_table is None:
+            if to_hidden is None and to_table is None:
                 continue
             # What is left of the logits is the gradient: probabilities minus labels.
             logits.sub_(normaliser[:, None]).exp_().sub_(smoothing / words)
             logits.scatter_add_(1, chosen, logits.new_full(chosen.shape, smoothing - 1))
             gradient = logits.to(dtype)
-            to_hidden[rows] = gradient @ small_table
-            to_table += gradient.T @ small_hidden[rows]
-        if to_hidden is not None and to_table is not None:
-            ctx.save_for_backward(to_hidden.to(hidden.dtype), to_table.to(table.dtype))
+            if to_hidden is not None:
+                to_hidden[rows] = gradient @ small_table
+            if to_table is not None:
+                to_table += gradient.T @ small_hidden[rows]
+        ctx.save_for_backward(
+            None if to_hidden is None else to_hidden.to(hidden.dtype),
+            None if to_table is None else to_table.to(table.dtype),
+        )
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        to_hidden, to_table = ctx.saved_tensors
-        scale = gradients[0]
-        return to_hidden * scale, to_table * scale, None, None, None
+    def backward(
+        ctx: Any, *gradients: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, None, None, None]:
+        scaled = [None if saved is None else saved * gradients[0] for saved in ctx.saved_tensors]
+        return scaled[0], scaled[1], None, None, None

@@ -23,7 +23,8 @@ from smalti.data.images import Images
 from smalti.errors import DataError
 from smalti.recipes.images import load_run, read_unseen_images
 from smalti.recipes.images.coding import encode_all, has_codes
-from smalti.recipes.images.saved_run import FOLDER, Run
+from smalti.recipes.images.saved_run import Run
+from smalti.recipes.run_directories import FOLDER
 from smalti.report.mosaic import mosaic
 from smalti.report.page import TIMES, Headline, Report
 from smalti.report.table_headline import megabytes

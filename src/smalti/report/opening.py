@@ -21,8 +21,8 @@ from smalti.embeddings.saving import load_table
 from smalti.errors import ArtifactError, ConfigError, DataError, SmaltiError, require
 from smalti.hub.library import transformers_library
 from smalti.recipes.images.codebook_balance.study import RESULTS as STUDY
-from smalti.recipes.images.saved_run import FOLDER
 from smalti.recipes.images.saved_run import KIND as IMAGES
+from smalti.recipes.run_directories import FOLDER
 from smalti.report.frontiers import read_search, report_frontier, report_study
 from smalti.report.image_runs import report_run
 from smalti.report.page import Report

@@ -16,7 +16,7 @@ from smalti.training.schedules import (
 )
 from smalti.training.settings import TrainingSettings
 from smalti.training.sharding import Shareable
-from smalti.training.task import Counted, KeepsState, Task
+from smalti.training.task import Counted, HeedsProgress, KeepsState, Task
 
 __all__ = [
     "Checkpoint",
@@ -24,6 +24,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "Counted",
+    "HeedsProgress",
     "InverseRoot",
     "KeepsState",
     "Linear",

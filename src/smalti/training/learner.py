@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from smalti.errors import DataError, ShapeError, require
+from smalti.errors import ConfigError, DataError, ShapeError, require
 from smalti.training.averages import Averages
 from smalti.training.processes import Processes, Step, explained
 from smalti.training.schedules import ScheduledRates
 from smalti.training.settings import TrainingSettings
 from smalti.training.sharding import on_device, shares
-from smalti.training.task import Task
+from smalti.training.task import HeedsProgress, Task
 
 
 class Learner:
@@ -50,6 +50,7 @@ class Learner:
         Returns:
             The loss of the whole batch, and whether any process was asked to stop.
         """
+        self._tell_progress(step, total)
         loss = self._gradients_of(batch)
         parameters = [item for group in self.optimizer.param_groups for item in group["params"]]
         norm = nn.utils.get_total_norm([item.grad for item in parameters if item.grad is not None])
@@ -78,6 +79,16 @@ class Learner:
         self.optimizer.load_state_dict(state["optimizer"])
         self.rates.highest = list(state["highest_rates"])
         self.learning_rate = state["learning_rate"]
+
+    def _tell_progress(self, step: int, total: int | None) -> None:
+        if isinstance(self.task, HeedsProgress):
+            if total is None:
+                raise ConfigError(
+                    "this task has to know how many steps there are; give steps instead of "
+                    "epochs, or give the batches of an epoch a length"
+                )
+            # Epochs may differ by a batch.
+            self.task.heed(min(1.0, step / total))
 
     def _gradients_of(self, batch: Any) -> Tensor:
         """Add up the gradients of all pieces; returns this process's part of the loss."""

@@ -62,6 +62,14 @@ class KeepsState(Protocol):
         """Take up a state that ``state_dict`` gave."""
 
 
+@runtime_checkable
+class HeedsProgress(Protocol):
+    """A task that does things otherwise early than late, such as a warm-up of its own."""
+
+    def heed(self, progress: float) -> None:
+        """Told before each step which share of all steps is done, from 0 up to 1."""
+
+
 class Counted(Generic[Batch]):
     """A stream of batches whose number is known.
 

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from smalti.layers.attention import CausalTransformer
 from smalti.layers.dropout import Dropout
-from smalti.layers.modes import evaluating
 from smalti.layers.positions import Sinusoids
 from smalti.quantizers.settings import count
 from smalti.translation.base import Translator, translators
@@ -29,6 +29,9 @@ from smalti.translation.encoding import Encoded, SourceEncoder
 from smalti.translation.greedy import greedy_search
 from smalti.translation.ids import BEGIN, PAD
 from smalti.translation.walks import CachedWalk, RepeatedWalk, Walk
+
+# So many tokens are scored at a time.
+SCORED = 1024
 
 
 @translators.register("autoregressive")
@@ -107,15 +110,28 @@ class Autoregressive(Translator):
         )
         return hidden
 
-    @torch.no_grad()
     def score(self, source: Tensor, target: Tensor) -> Tensor:
         """The log-probability ``(batch,)`` of each target, its end included."""
         self._check(source, target)
-        with evaluating(self):
-            hidden = self.decode(self.encoder(self.words, source), shifted(target))
-            logs = self.words.logits(hidden).float().log_softmax(dim=-1)
-        own = logs.gather(2, target[:, :, None])[:, :, 0]
-        return (own * (target != PAD)).sum(dim=1)
+        with torch.inference_mode():
+            encoded = self.encoder.lean(self.words, source, half=False)
+            before = shifted(target)
+            x = self.words.read("target", before) + self.positions(before.shape[1])
+            decoder = self.decoder.lean()
+            hidden = decoder.whole(x, encoded.vectors, context_mask=encoded.mask)
+            real = target != PAD
+            logits = self.words.lean_logits()
+            # A few rows at a time: all logits of many sentences would not fit into memory.
+            parts = zip(hidden[real].split(SCORED), target[real].split(SCORED), strict=True)
+            nats = [
+                functional.cross_entropy(logits(rows), labels, reduction="none")
+                for rows, labels in parts
+            ]
+            found = torch.zeros(target.shape, device=target.device)
+            found[real] = torch.cat(nats)
+            scores = -found.sum(dim=1)
+        # Outside of inference mode a copy is an ordinary tensor.
+        return scores.clone()
 
     def _loss(
         self, source: Tensor, target: Tensor, progress: float

@@ -58,7 +58,7 @@ class Latent(Translator):
         ratio: How many times wider the hidden dense layers are.
         decoder: ``"causal"`` as published, or ``"bidirectional"``.
         compressor_attends: Whether the compressor sees the source; the paper finds it unstable.
-        predictor_labels: ``"codes"``, or ``"assignments"``: all codes that soft EM sampled.
+        predictor_labels: ``"codes"``, or ``"assignments"``: all that soft EM sampled.
         predictor_weight: Weight of the predictor's loss.
         prior_regularises_encoder: Whether the predictor's loss reaches the compressor.
         gold_until: The share of training over which known tokens fade from the decoder's input.
@@ -104,7 +104,7 @@ class Latent(Translator):
         latent_dim: int | None = None,
         depth: int = 3,
         decoder_depth: int = 3,
-        predictor_depth: int = 3,
+        predictor_depth: int = 2,
         heads: int = 4,
         ratio: int = 4,
         decoder: str = "causal",
@@ -132,9 +132,8 @@ class Latent(Translator):
         self.compressor_attends = flag("compressor_attends", compressor_attends)
         self.predictor_labels = word("predictor_labels", predictor_labels, ("codes", "assignments"))
         self.predictor_weight = number("predictor_weight", predictor_weight, least=0)
-        self.prior_regularises_encoder = flag(
-            "prior_regularises_encoder", prior_regularises_encoder
-        )
+        regularises = flag("prior_regularises_encoder", prior_regularises_encoder)
+        self.prior_regularises_encoder = regularises
         self.gold_until = number("gold_until", gold_until, least=0, most=1)
         self.guesses = number("guesses", guesses, least=0, most=1)
         self.encoder = SourceEncoder(dim, depth, heads, ratio, self.dropout)
@@ -149,9 +148,9 @@ class Latent(Translator):
         self.writer = ParallelWriter(
             dim, decoder_depth, heads, ratio, self.dropout, causal=decoder == "causal"
         )
-        sizes = self.quantizer.code_sizes
+        codes = (self.quantizer.code_sizes, self.stride)
         self.predictor = Predictor(
-            dim, self.latent_dim, sizes, predictor_depth, heads, ratio, self.dropout
+            dim, self.latent_dim, *codes, predictor_depth, heads, ratio, self.dropout
         )
 
     @property
@@ -172,8 +171,12 @@ class Latent(Translator):
         start_from(teacher, self.words, self.encoder, [self.writer.layers, self.predictor.layers])
 
     def freeze_codes(self) -> None:
-        """From now on the codes of every sentence stay what they are; all else goes on learning."""
+        """From now on the codes of every sentence stay what they are; all else goes on learning.
+
+        Vectors of target tokens stay too, because codes are made of them.
+        """
         self.bottleneck.freeze()
+        self.words.table("target").requires_grad_(False)
 
     @torch.no_grad()
     def latents_of(self, source: Tensor, target: Tensor) -> Latents:
@@ -214,7 +217,7 @@ class Latent(Translator):
         out, labels = self.bottleneck(self._compressed(encoded, target), latent_mask)
         logits = self._predicted(out, encoded)
         latent_nats = _mean(self.predictor.nats(logits, labels), latent_mask)
-        end_nats = _mean(self.predictor.end_nats(logits, out.codes, latent_mask), latent_mask)
+        end_nats = _mean(self.predictor.end_nats(logits, out.codes, real), latent_mask)
         likeliest = self.predictor.likeliest(logits.detach())
         known, guessed = self._warm_up(progress)
         latents = out.vectors
@@ -228,9 +231,8 @@ class Latent(Translator):
         spread = latent_mask.repeat_interleave(self.stride, dim=1)
         hidden = self.writer(x, spread, encoded)
         smoothed, plain = self.words.loss(hidden[real], target[real], self.label_smoothing)
-        tokens = real.sum()
-        loss = smoothed / tokens + out.loss
-        loss = loss + self.predictor_weight * (1 - known) * (latent_nats + end_nats)
+        tokens, weight = real.sum(), self.predictor_weight * (1 - known)
+        loss = smoothed / tokens + out.loss + weight * (latent_nats + end_nats)
         right = (likeliest == out.codes).float().mean(dim=-1)
         return loss, {
             "token_nats": plain / tokens,
@@ -244,7 +246,7 @@ class Latent(Translator):
         self, source: Tensor, options: Decoding, rescore_with: Translator | None
     ) -> list[list[int]]:
         encoded = self.encoder.lean(self.words, source, half=options.half)
-        limits = [-(-options.longest(length) // self.stride) for length in encoded.lengths()]
+        limits = [options.longest(length) for length in encoded.lengths()]
         latents = predict(self.predictor, self.quantizer, encoded, limits, options)
         if options.samples == 1:
             return self._write(encoded, latents, options.half)
@@ -278,14 +280,20 @@ class Latent(Translator):
     def _latents_of(self, encoded: Encoded, target: Tensor) -> Latents:
         target = self._rounded_up(target)
         mask = (target != PAD)[:, :: self.stride]
-        return Latents(self.quantizer.encode(self._compressed(encoded, target)), mask)
+        codes = self.quantizer.encode(self._compressed(encoded, target))
+        return Latents(codes, mask, (self.stride * mask.sum(dim=1)).tolist())
 
     def _write(self, encoded: Encoded, latents: Latents, half: bool) -> list[list[int]]:
         mask = None if bool(latents.mask.all()) else latents.mask
         x = self.decompressor.lean(self.quantizer.decode(latents.codes), mask, half=half)
-        spread = None if mask is None else mask.repeat_interleave(self.stride, dim=1)
-        lengths = (self.stride * latents.mask.sum(dim=1)).tolist()
-        return read_off(self.words, self.writer.lean(x, spread, encoded, half=half), lengths)
+        spread = None
+        if self.decoder == "causal":
+            # What comes after the end changes nothing before it.
+            x = x[:, : max(latents.lengths)]
+        elif mask is not None:
+            spread = mask.repeat_interleave(self.stride, dim=1)
+        hidden = self.writer.lean(x, spread, encoded, half=half)
+        return read_off(self.words, hidden, latents.lengths)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -23,15 +23,17 @@ class Latents:
     Args:
         codes: ``(rows, latents, num_codebooks)``; padding holds any codes.
         mask: ``(rows, latents)`` bool, False where there is padding.
+        lengths: How many tokens each row has at most.
     """
 
     codes: Tensor
     mask: Tensor
+    lengths: list[int]
 
 
 class _Walk(Protocol):
     def step(self, codes: Tensor | None) -> Tensor:
-        """Logits ``(rows, codes and end)`` after the codes ``(rows, num_codebooks)``."""
+        """Logits ``(rows, codes and ends)`` after the codes ``(rows, num_codebooks)``."""
 
 
 def predict(
@@ -47,27 +49,31 @@ def predict(
         predictor: Who says how likely codes are.
         quantizer: Who says what they stand for.
         encoded: The sources.
-        limits: How many latents each has at most.
+        limits: How many tokens each has at most.
         options: How many samples, and whether with a cache.
     """
-    per_source, longest = options.samples, max(limits)
+    per_source, stride = options.samples, predictor.stride
+    longest = -(-max(limits) // stride)
+    # A number of tokens that is close to right should cut off nothing.
+    spare = max(1, stride // 4)
     kind = _CachedWalk if options.cached else _RepeatedWalk
     walk: _Walk = kind(predictor, quantizer, encoded, per_source, longest)
     noise = _Noise(options, len(limits))
     most = [limit for limit in limits for _ in range(per_source)]
-    lengths = [0] * len(most)
+    counts, lengths = [0] * len(most), [0] * len(most)
     found: list[Tensor] = []
     codes: Tensor | None = None
-    while 0 in lengths:
+    while 0 in counts:
         logits = walk.step(codes)
         codes = predictor.likeliest(noise(logits))
         found.append(codes)
-        ends = (predictor.end(logits, codes) > 0).tolist()
-        for row, end in enumerate(ends):
-            if lengths[row] == 0 and (end or len(found) == most[row]):
-                lengths[row] = len(found)
-    mask = torch.arange(len(found)) < torch.tensor(lengths)[:, None]
-    return Latents(torch.stack(found, dim=1), mask.to(found[0].device))
+        for row, room in enumerate(predictor.rooms(logits, codes).tolist()):
+            if counts[row] == 0 and (room > 0 or stride * len(found) >= most[row]):
+                counts[row] = len(found)
+                own = min(room + spare, stride) if room else stride
+                lengths[row] = min(stride * (len(found) - 1) + own, most[row])
+    mask = torch.arange(len(found)) < torch.tensor(counts)[:, None]
+    return Latents(torch.stack(found, dim=1), mask.to(found[0].device), lengths)
 
 
 class _Noise:

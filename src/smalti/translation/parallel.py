@@ -116,8 +116,7 @@ class Parallel(Translator):
         tried = min(options.lengths, 2 * self.most_difference + 1)
         likeliest = self._differences(encoded).topk(tried, dim=1).indices - self.most_difference
         here = encoded.mask.sum(dim=1, keepdim=True)
-        # The end is a token too.
-        limits = torch.tensor([[options.longest(n) + 1] for n in encoded.lengths()])
+        limits = torch.tensor([[options.longest(n)] for n in encoded.lengths()])
         lengths = torch.minimum((here + likeliest).clamp(min=1), limits.to(here.device)).flatten()
         encoded = encoded.repeated(tried) if tried > 1 else encoded
         x, mask = self._copied(source.repeat_interleave(tried, dim=0), encoded, lengths)

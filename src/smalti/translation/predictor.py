@@ -20,13 +20,15 @@ class Predictor(nn.Module):
     """A causal transformer over latents that attends to the source.
 
     A latent's codes, one a codebook, are predicted side by side from what comes before it.
-    Whether it is the last is predicted from the same, and from the codes themselves: where a
-    sentence ends shows in the latent that holds its end, so that no step is spent on it.
+    Whether it is the last, and how many tokens it then stands for, is predicted from the same
+    and from the codes themselves: where a sentence ends shows in the latent that holds its end,
+    so that no step is spent on it.
 
     Args:
         dim: Width of the vectors.
         latent_dim: Width of the latents that codes stand for.
         code_sizes: How many codewords each codebook has.
+        stride: How many tokens a latent stands for at most.
         depth: How many layers.
         heads: How many views attention takes.
         ratio: How many times wider the hidden dense layers are.
@@ -38,13 +40,14 @@ class Predictor(nn.Module):
         dim: int,
         latent_dim: int,
         code_sizes: tuple[int, ...],
+        stride: int,
         depth: int,
         heads: int,
         ratio: int,
         dropout: float,
     ) -> None:
         super().__init__()
-        self.code_sizes = code_sizes
+        self.code_sizes, self.stride = code_sizes, stride
         self.start = nn.Parameter(torch.randn(dim))
         self.inward = nn.Linear(latent_dim, dim)
         self.positions = Sinusoids(dim)
@@ -52,15 +55,15 @@ class Predictor(nn.Module):
         self.layers = CausalTransformer(
             dim, depth, heads, ratio=ratio, dropout=dropout, context_dim=dim
         )
-        # The logits of all codebooks, and of the end.
-        self.head = nn.Linear(dim, sum(code_sizes) + 1)
-        self.ends = nn.ModuleList(nn.Embedding(size, 1) for size in code_sizes)
+        # The logits of all codebooks; of going on, and of ending after each number of tokens.
+        self.head = nn.Linear(dim, sum(code_sizes) + 1 + stride)
+        self.ends = nn.ModuleList(nn.Embedding(size, 1 + stride) for size in code_sizes)
         for weight in self.ends.parameters():
             nn.init.zeros_(weight)
         self._lean: Remade[LeanSteps] = Remade()
 
     def forward(self, latents: Tensor, encoded: Encoded) -> Tensor:
-        """Logits ``(batch, latents, codes and end)`` of each latent given those before it.
+        """Logits ``(batch, latents, codes and ends)`` of each latent given those before it.
 
         Args:
             latents: What the codes stand for, ``(batch, latents, latent_dim)``.
@@ -85,7 +88,8 @@ class Predictor(nn.Module):
 
     def by_codebook(self, logits: Tensor) -> tuple[Tensor, ...]:
         """The logits of each codebook's codes."""
-        parts: tuple[Tensor, ...] = logits[..., :-1].split(self.code_sizes, dim=-1)
+        codes = logits[..., : sum(self.code_sizes)]
+        parts: tuple[Tensor, ...] = codes.split(self.code_sizes, dim=-1)
         return parts
 
     def likeliest(self, logits: Tensor) -> Tensor:
@@ -93,11 +97,21 @@ class Predictor(nn.Module):
         return torch.stack([one.argmax(dim=-1) for one in self.by_codebook(logits)], dim=-1)
 
     def end(self, logits: Tensor, codes: Tensor) -> Tensor:
-        """The logit ``(...)`` of a latent with these codes being the last."""
-        found = logits[..., -1]
+        """Logits ``(..., 1 + stride)`` of what a latent with these codes is followed by.
+
+        The first is that of another latent, the others are those of the end after one token of
+        this latent, after two, and so on.
+        """
+        found = logits[..., sum(self.code_sizes) :]
         for book, table in enumerate(self.ends):
-            found = found + table(codes[..., book])[..., 0]
+            found = found + table(codes[..., book])
         return found
+
+    def rooms(self, logits: Tensor, codes: Tensor) -> Tensor:
+        """How many tokens ``(...)`` latents with these codes end after; 0 where they go on."""
+        ends = self.end(logits, codes)
+        last = ends[..., 0] < ends[..., 1:].logsumexp(dim=-1)
+        return (ends[..., 1:].argmax(dim=-1) + 1) * last
 
     def nats(self, logits: Tensor, codes: Tensor) -> Tensor:
         """Minus the log-probability ``(...)`` of codes ``(..., num_codebooks, any number)``.
@@ -110,12 +124,19 @@ class Predictor(nn.Module):
             found = found - logs.gather(-1, codes[..., book, :]).mean(dim=-1)
         return found
 
-    def end_nats(self, logits: Tensor, codes: Tensor, mask: Tensor) -> Tensor:
-        """Minus the log-probability ``(batch, latents)`` that a sentence ends where it does."""
-        last = mask & ~functional.pad(mask, (0, 1))[:, 1:]
-        return functional.binary_cross_entropy_with_logits(
-            self.end(logits, codes).float(), last.float(), reduction="none"
-        )
+    def end_nats(self, logits: Tensor, codes: Tensor, real: Tensor) -> Tensor:
+        """Minus the log-probability ``(batch, latents)`` that sentences end where they do.
+
+        Args:
+            logits: Of ``forward``.
+            codes: ``(batch, latents, num_codebooks)``.
+            real: ``(batch, length)`` bool, where there are tokens, ``stride`` a latent.
+        """
+        held = real.unflatten(1, (-1, self.stride)).sum(dim=2)
+        # Tokens of the last latent, 0 for those before it.
+        rooms = held * (functional.pad(held, (0, 1))[:, 1:] == 0)
+        logs = self.end(logits, codes).float().log_softmax(dim=-1)
+        return -logs.gather(-1, rooms[..., None])[..., 0]
 
 
 class LeanSteps:
@@ -138,7 +159,7 @@ class LeanSteps:
             self.inputs = self.inward(quantizer.decode(every[:, None]))
 
     def step(self, codes: Tensor | None, position: Tensor, cache: KeyValues) -> Tensor:
-        """Logits ``(rows, codes and end)`` of the next latent.
+        """Logits ``(rows, codes and ends)`` of the next latent.
 
         Args:
             codes: Of the latent before, ``(rows, num_codebooks)``; None at the beginning.

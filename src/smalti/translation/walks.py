@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from smalti.translation.encoding import Encoded
 
 
+# Few translations are as long as they may be; where one is longer, room is made for it.
+FIRST_ROOM = 64
+
+
 class Walk(Protocol):
     """Some rows of tokens that grow together."""
 
@@ -47,7 +51,7 @@ class CachedWalk:
         self.rows = len(encoded.vectors) * per_source
         decoder = model.decoder
         self.cache = decoder.new_cache(
-            self.rows, encoded.vectors, context_mask=encoded.mask, length=length
+            self.rows, encoded.vectors, context_mask=encoded.mask, length=min(length, FIRST_ROOM)
         )
         self.lean, self.logits = decoder.lean(), model.words.lean_logits()
         self.inward = model.words.dense("target")

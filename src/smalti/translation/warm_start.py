@@ -26,11 +26,16 @@ def start_from(
 
     Args:
         teacher: The trained model.
-        words: Tables of the same kind.
+        words: Tables; those of another kind or size stay as they are.
         encoder: Of the same size.
         writers: Layers of the same width, each started by the decoder's; further ones stay.
     """
-    _copy(teacher.words, words, "tables")
+    for name, ours in words.named_children():
+        theirs = dict(teacher.words.named_children()).get(name)
+        if theirs is None or type(theirs) is not type(ours):
+            continue
+        if _shapes(theirs) == _shapes(ours):
+            ours.load_state_dict(theirs.state_dict())
     _copy(teacher.encoder, encoder, "encoder")
     for writer in writers:
         for theirs, ours in zip(teacher.decoder.blocks, writer.blocks, strict=False):
@@ -40,13 +45,13 @@ def start_from(
 
 
 def _copy(theirs: nn.Module, ours: nn.Module, what: str) -> None:
-    given, wanted = (
-        {name: tuple(value.shape) for name, value in part.state_dict().items()}
-        for part in (theirs, ours)
-    )
     require(
-        given == wanted,
+        _shapes(theirs) == _shapes(ours),
         f"can't start from this teacher: its {what} are of another kind or size; train a teacher "
-        "with the same dim, depth, heads, ratio and tables",
+        "with the same dim, depth, heads and ratio",
     )
     ours.load_state_dict(theirs.state_dict())
+
+
+def _shapes(part: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in part.state_dict().items()}

@@ -14,9 +14,10 @@ from smalti.recipes.images.image_sets import (
 )
 from smalti.recipes.images.rates import BitsPerDim
 from smalti.recipes.images.reconstructing import bits_of_levels, level_numbers, reconstruct
-from smalti.recipes.images.running import RunOutcome, train_run
+from smalti.recipes.images.running import train_run
 from smalti.recipes.images.sampling import sample
 from smalti.recipes.images.saved_run import Run, load_run, save_run
+from smalti.recipes.run_directories import RunOutcome
 
 __all__ = [
     "AutoencoderConfig",

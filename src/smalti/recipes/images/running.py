@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
-from smalti.artifacts import MANIFEST, TENSORS, as_path
+from smalti.artifacts import as_path
 from smalti.autoencoders import Autoencoder, build_autoencoder
-from smalti.errors import ArtifactError, ConfigError, require
+from smalti.errors import require
 from smalti.priors import Level, LevelsPrior, Prior, build_prior
 from smalti.recipes.images.autoencoder_task import AutoencoderTask
 from smalti.recipes.images.coding import code_levels, encode_all
 from smalti.recipes.images.config import AutoencoderConfig, PriorSettings
 from smalti.recipes.images.image_sets import TrainingImages, read_training_images
 from smalti.recipes.images.prior_task import PriorTask, require_trainable
-from smalti.recipes.images.saved_run import FOLDER, Run, save_run
-from smalti.training import TrainingOutcome, train
-
-
-@dataclass(frozen=True)
-class RunOutcome:
-    """How training a model as a whole ended.
-
-    Args:
-        finished: Whether all stages came to their end; False when a signal stopped one.
-        stages: How each stage ended that was begun, in order.
-        model: The directory of the trained model; None where it is not finished.
-    """
-
-    finished: bool
-    stages: Mapping[str, TrainingOutcome]
-    model: Path | None
+from smalti.recipes.images.saved_run import Run, save_run
+from smalti.recipes.run_directories import (
+    FOLDER,
+    RunOutcome,
+    named,
+    require_free,
+    weights_digest,
+)
+from smalti.training import train
 
 
 def train_run(
@@ -53,7 +42,7 @@ def train_run(
             left alone.
     """
     place = as_path(run_directory)
-    _require_free(place)
+    require_free(place)
     images = read_training_images(config.data)
     autoencoder = _new_autoencoder(config, images)
     levels = code_levels(autoencoder, *images.train.shape[1:])
@@ -83,7 +72,7 @@ def train_run(
         codes = encode_all(autoencoder, images.train.pixels)
         valid = encode_all(autoencoder, images.valid.pixels)
         priors = _counted_priors(levels, codes)
-        digest = _digest(autoencoder)
+        digest = weights_digest(autoencoder)
         for number, (prior, own) in enumerate(zip(learned, settings, strict=True)):
             name = f"prior-{autoencoder.level_name(number)}" if len(levels) > 1 else "prior"
             prior_task = PriorTask(prior, codes, valid, own, autoencoder, images.train.pixels)
@@ -108,37 +97,11 @@ def train_run(
     return RunOutcome(True, stages, place / FOLDER)
 
 
-def _require_free(place: Path) -> None:
-    """Hours of work must not end at a place that can't be written."""
-    model = place / FOLDER
-    require(
-        not place.exists() or place.is_dir(),
-        f"can't train into {place}: it is a file; choose a directory",
-        ArtifactError,
-    )
-    require(
-        not model.exists()
-        or (model.is_dir() and {path.name for path in model.iterdir()} == {MANIFEST, TENSORS}),
-        f"{model} exists and is not a trained model; choose a new directory or remove it",
-        ArtifactError,
-    )
-
-
 def _new_autoencoder(config: AutoencoderConfig, images: TrainingImages) -> Autoencoder:
     known = {"channels": images.train.shape[0], "bits": images.train.bits}
-    with torch.random.fork_rng(devices=[]), _named("model"):
+    with torch.random.fork_rng(devices=[]), named("model"):
         torch.manual_seed(config.training.seed)
         return build_autoencoder({**known, **config.model})
-
-
-@contextmanager
-def _named(place: str) -> Iterator[None]:
-    """Say in which part of the config a setting is wrong."""
-    try:
-        yield
-    except ConfigError as error:
-        error.args = (f"{place}: {error}",)
-        raise
 
 
 def _prior_settings(config: AutoencoderConfig, levels: Sequence[Level]) -> list[PriorSettings]:
@@ -162,7 +125,7 @@ def _new_priors(settings: Sequence[PriorSettings], levels: Sequence[Level]) -> l
         shared = all(other is own for other in settings)
         with (
             torch.random.fork_rng(devices=[]),
-            _named("prior.model" if shared else f"prior.{number}.model"),
+            named("prior.model" if shared else f"prior.{number}.model"),
         ):
             torch.manual_seed(own.training.seed)
             spec = {"prior": "autoregressive", **own.model}
@@ -177,12 +140,3 @@ def _counted_priors(levels: Sequence[Level], codes: Sequence[Tensor]) -> dict[st
         fit: Any = prior
         fit.fit(grids.split(1024))
     return {"uniform": LevelsPrior.over(levels, "uniform"), "unigram": unigram}
-
-
-def _digest(module: nn.Module) -> str:
-    """Of the weights: codes of other weights are other codes."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(module.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()

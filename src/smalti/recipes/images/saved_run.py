@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from smalti.artifacts import MANIFEST, TENSORS, read_artifact, write_artifact
+from smalti.artifacts import TENSORS, read_artifact, write_artifact
 from smalti.autoencoders import Autoencoder, build_autoencoder
 from smalti.errors import ArtifactError, SmaltiError, require
 from smalti.priors import LevelsPrior
 from smalti.recipes.images.config import AutoencoderConfig
+from smalti.recipes.run_directories import FOLDER, fill, place_of_model
 from smalti.training import as_settings
 
 KIND = "trained image model"
-# The part of a run's directory that is needed to use it; the rest is what training left.
-FOLDER = "model"
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,7 @@ def load_run(path: str | Path) -> Run:
     Args:
         path: The directory that was trained into, or its part ``model`` alone.
     """
-    place = Path(path)
-    if not (place / MANIFEST).is_file():
-        require(
-            place.is_dir(), f"there is no directory {place}; train a model first", ArtifactError
-        )
-        require(
-            (place / FOLDER / MANIFEST).is_file(),
-            f"{place} holds no trained model; train one into it, or resume its training",
-            ArtifactError,
-        )
-        place = place / FOLDER
+    place = place_of_model(path)
     artifact = read_artifact(place, KIND)
     spec = artifact.spec
     try:
@@ -112,26 +100,9 @@ def load_run(path: str | Path) -> Run:
             for key, tensor in artifact.tensors.items()
             if key.startswith(begin)
         }
-        _fill(module, own, place / TENSORS)
+        fill(module, own, place / TENSORS)
     return run
 
 
 def _modules(autoencoder: Autoencoder, priors: Mapping[str, LevelsPrior]) -> dict[str, nn.Module]:
     return {"autoencoder": autoencoder, **{f"priors.{name}": one for name, one in priors.items()}}
-
-
-def _fill(module: nn.Module, tensors: Mapping[str, Tensor], file: Path) -> None:
-    """Give a module its saved numbers, if they are its own."""
-    expected = {key: tensor.shape for key, tensor in module.state_dict().items()}
-    got = {key: tensor.shape for key, tensor in tensors.items()}
-    if expected != got:
-        wrong = sorted(key for key in expected | got if expected.get(key) != got.get(key))[0]
-        raise ArtifactError(
-            f"{file} does not fit its settings: expected {wrong} of shape "
-            f"{tuple(expected.get(wrong, ()))}, got {tuple(got.get(wrong, ()))}"
-        )
-    for key, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise ArtifactError(f"{file}: {key} is not finite")
-    module.load_state_dict(dict(tensors))
-    module.requires_grad_(False).eval()

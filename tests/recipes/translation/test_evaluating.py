@@ -1,0 +1,68 @@
+"""Evaluation: scores of real translations under the names of how they were made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smalti.data import AlignedTexts, padded, read_aligned
+from smalti.errors import DataError
+from smalti.recipes.translation import evaluate_translation_run, score, translate_texts
+from smalti.translation import Decoding
+
+
+@pytest.fixture
+def pairs(folder: Path) -> AlignedTexts:
+    return read_aligned(folder / "valid.xx", folder / "valid.yy")
+
+
+def test_greedy_and_beam_are_rows_of_their_own(run: Any, pairs: AlignedTexts) -> None:
+    found = evaluate_translation_run(run, pairs, timed=3)
+    assert list(found.scores) == ["greedy", "beam_2"]
+    greedy = translate_texts(run, pairs.source, Decoding()).texts
+    assert found.scores["greedy"] == score(greedy, pairs.target)
+    assert found.bounds == {}
+    assert found.codes is None
+    assert all(one.milliseconds > 0 for one in found.latency.values())
+    assert found.table_bytes == found.full_table_bytes == len(run.subwords) * 32 * 4
+
+
+def test_the_clean_up_of_repeats_is_never_the_plain_row(run: Any, pairs: AlignedTexts) -> None:
+    options = replace(run.decoding, clean_repeats=True)
+    found = evaluate_translation_run(run, pairs, options, timed=0)
+    assert list(found.scores) == ["greedy", "beam_2", "without_repeats"]
+    assert found.latency == {}
+
+
+def test_no_sentences_are_refused(run: Any) -> None:
+    with pytest.raises(DataError, match="at least one"):
+        evaluate_translation_run(run, AlignedTexts((), (), ("a", "b")))
+
+
+def test_latents_of_references_and_of_others_are_bounds_and_no_translations(
+    latent: Any, pairs: AlignedTexts
+) -> None:
+    found = evaluate_translation_run(latent, pairs, timed=2)
+    assert list(found.scores) == ["predicted_latents"]
+    assert list(found.bounds) == ["teacher_forced_latents", "shuffled_latents"]
+    tokens = [latent.subwords.encode(texts) for texts in (pairs.source, pairs.target)]
+    made = latent.translator.reconstruct(*map(padded, tokens))
+    expected = score(latent.subwords.decode(made), pairs.target)
+    assert found.bounds["teacher_forced_latents"].bleu == pytest.approx(expected.bleu)
+    # Every token of a reference belongs to one of its latents: as many codes as fours of tokens.
+    codes = latent.translator.latents_of(*map(padded, tokens))
+    used = {int(code) for code in codes.codes[codes.mask].reshape(-1)}
+    assert found.codes is not None
+    assert found.codes["codebooks"][0]["in_use"] == len(used)
+    assert found.codes["codebooks"][0]["size"] == 16
+
+
+def test_rescored_samples_are_a_row_of_their_own(
+    latent: Any, run: Any, pairs: AlignedTexts
+) -> None:
+    options = replace(latent.decoding, samples=3)
+    found = evaluate_translation_run(latent, pairs, options, rescore_with=run, timed=0)
+    assert list(found.scores) == ["predicted_latents", "3_samples_rescored"]
