@@ -14,7 +14,7 @@ import torch
 
 from smalti.analysis import Finding, Neighbours
 from smalti.analysis.figures import Bars, HeatMap, Lines, Listing, Scatter, Series
-from smalti.embeddings import CodedTable
+from smalti.embeddings import CodedTable, build_compressor
 from smalti.embeddings.tiers import tiers
 from smalti.errors import ArtifactError, ShapeError
 from smalti.report import Headline, Report, TableSubject, report_table, write_page
@@ -208,3 +208,14 @@ def test_scales_put_numbers_where_they_belong() -> None:
     assert Scale(1, 100, 0, 10, log=True)(10) == pytest.approx(5)
     assert fitted([3.0, 3.0], 0, 1).low < 3 < fitted([3.0, 3.0], 0, 1).high
     assert fitted([], 0, 1).ticks()
+
+
+def test_tiers_with_as_many_codes_are_told_apart() -> None:
+    generator = torch.Generator().manual_seed(0)
+    codes = {"compressor": "product", "num_codebooks": 4, "codebook_size": 8}
+    method = build_compressor("partial", keep=60, kept=codes, rest=codes)
+    counts = torch.arange(200, 0, -1)
+    table = method.fit(torch.randn(200, 16, generator=generator), counts=counts)
+    found = report_table(TableSubject("two tiers", table)).as_dict()["findings"]
+    groups = found["code_distribution"]["numbers"]["groups"]
+    assert list(groups) == ["4 codes of 8 (60 rows)", "4 codes of 8 (140 rows)"]

@@ -43,7 +43,7 @@ def frequency_bands(original: Tensor, compressed: CompressedEmbedding, counts: T
     powers = 10.0 ** torch.arange(0, 19, dtype=torch.float64)
     # Place 0 is for rows that do not occur, 1 for fractions, 2 for 1-9, 3 for 10-99.
     place = torch.where(weights > 0, torch.bucketize(weights, powers, right=True) + 1, 0)
-    kept = _kept(compressed)
+    kept = kept_rows(compressed)
     bands = [
         _band(_name(int(band)), place == band, weights, kept, cosines, errors, squares)
         for band in place.unique()
@@ -99,7 +99,7 @@ def _figures(bands: list[dict[str, Any]]) -> list[Bars]:
     ]
 
 
-def _kept(compressed: CompressedEmbedding) -> Tensor:
+def kept_rows(compressed: CompressedEmbedding) -> Tensor:
     """Which rows ``(rows,)`` are stored one by one; where all are stored alike, none is kept."""
     kept = torch.zeros(compressed.rows, dtype=torch.bool)
     parts = tiers(compressed)

@@ -62,11 +62,10 @@ def train(
             stages["decoding"] = dict(figures)
         content: dict[str, Any] = {"directory": str(output), "finished": outcome.finished}
         page = None
-        # Pages know image models so far.
-        if with_page and outcome.finished and settings.kind == "autoencoder":
-            from smalti.report import report_run
+        if with_page and outcome.finished:
+            from smalti.report import make_report
 
-            page = page_beside(lambda: report_run(output), output / PAGE)
+            page = page_beside(lambda: make_report(output), output / PAGE)
             content |= {"report": page} if page and as_json else {}
         shown = {"stages": stages} if as_json else _rows(stages)
         show({**content, **shown}, as_json)

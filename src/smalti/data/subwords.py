@@ -88,6 +88,11 @@ class Subwords:
         # Bytes that are no letters together may hold breaks of lines.
         return [" ".join(text.split()) for text in texts]
 
+    def token(self, number: int) -> str:
+        """A number's part of a word, as the vocabulary writes it."""
+        token: str = self._inner.id_to_token(number)
+        return token
+
     def to_json(self) -> str:
         """All that is needed to make it again."""
         text: str = self._inner.to_str()

@@ -40,8 +40,10 @@ def compare(one: str | Path, other: str | Path, data: str | None = None) -> dict
     first, second = _kind(one), _kind(other)
     if first != second:
         raise ConfigError(f"can't compare {one}, a {first}, with {other}, a {second}")
-    if first == "study":
-        raise ConfigError(f"{one} holds a study: compare two of the runs inside of it")
+    if first in {"study", "translation"}:
+        raise ConfigError(
+            f"can't compare a {first} with another: give tables, models or image runs"
+        )
     if first == "run":
         return _runs(Path(one), Path(other), data)
     if data is not None:

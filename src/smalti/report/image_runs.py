@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from smalti.analysis import (
     code_distribution,
     entropy_and_information,
     reconstructions,
-    training_curves,
 )
 from smalti.autoencoders import build_autoencoder
 from smalti.data.images import Images
@@ -24,12 +22,13 @@ from smalti.errors import DataError
 from smalti.recipes.images import load_run, read_unseen_images
 from smalti.recipes.images.coding import encode_all, has_codes
 from smalti.recipes.images.saved_run import Run
-from smalti.recipes.run_directories import FOLDER
 from smalti.report.mosaic import mosaic
 from smalti.report.page import TIMES, Headline, Report
+from smalti.report.stages import run_directory, stage_curves
 from smalti.report.table_headline import megabytes
-from smalti.training import Checkpoints, read_journal
+from smalti.training import Checkpoints
 
+AUTOENCODER = "autoencoder"
 # Images that are looked at; more change the last digits, and take long.
 IMAGES = 512
 # Their codes are compared between checkpoints.
@@ -57,7 +56,7 @@ def report_run(
         if data is not None:
             raise
         notes.append(f"Without images: {error}.")
-    stages = path.parent if path.name == FOLDER and not (path / FOLDER).exists() else path
+    stages = run_directory(path)
     found: list[Finding] = []
     groups: list[CodeGroup] = []
     if images is not None:
@@ -66,8 +65,8 @@ def report_run(
         groups = _groups(run, pixels)
         if groups:
             found += [code_distribution(groups), entropy_and_information(groups)]
-        found.extend(_changes(run, stages / "autoencoder", pixels[:COMPARED]))
-    found.extend(_curves(stages))
+        found.extend(_changes(run, stages / AUTOENCODER, pixels[:COMPARED]))
+    found.extend(stage_curves(stages, AUTOENCODER))
     return Report(_headline(path, run, found), found, mosaic=mosaic(groups), notes=notes)
 
 
@@ -97,18 +96,6 @@ def _changes(run: Run, stage: Path, pixels: Tensor) -> Iterator[Finding]:
         for level, codes in enumerate(encode_all(model.eval(), pixels)):
             levels.setdefault(model.level_name(level), []).append((step, codes))
     yield change_rate(levels)
-
-
-def _curves(stages: Path) -> Iterator[Finding]:
-    """What each stage's journal tells; stages without one are left out."""
-    folders = sorted(path.parent for path in stages.glob("*/journal.jsonl"))
-    for folder in folders:
-        journal = read_journal(folder)
-        if not any(line.get("metrics") for line in journal):
-            continue
-        curves = training_curves(journal, f"training the {folder.name}")
-        name = curves.name if folder.name == "autoencoder" else f"{curves.name}_{folder.name}"
-        yield replace(curves, name=name)
 
 
 def _headline(path: Path, run: Run, found: list[Finding]) -> Headline:

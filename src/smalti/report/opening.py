@@ -23,10 +23,12 @@ from smalti.hub.library import transformers_library
 from smalti.recipes.images.codebook_balance.study import RESULTS as STUDY
 from smalti.recipes.images.saved_run import KIND as IMAGES
 from smalti.recipes.run_directories import FOLDER
+from smalti.recipes.translation.saved_run import KIND as TRANSLATION
 from smalti.report.frontiers import read_search, report_frontier, report_study
 from smalti.report.image_runs import report_run
 from smalti.report.page import Report
 from smalti.report.tables import NEIGHBOUR_ROWS, TableSubject, report_table
+from smalti.report.translation_runs import report_translation
 
 EXPECTED = (
     "expected a model that smalti compress wrote, a saved table, a run of smalti train, or what "
@@ -67,7 +69,7 @@ def make_report(
     place = Path(path).expanduser()
     kind = kind_at(place)
     of_tables = [against, counts, *text, *columns, *words]
-    if kind in {"run", "frontier", "study"} and any(given is not None for given in of_tables):
+    if kind not in {"table", "model"} and any(given is not None for given in of_tables):
         raise ConfigError(f"{place} holds no table: --against, --text and the like do not fit it")
     if kind != "run" and any(given is not None for given in (data, split, size)):
         raise ConfigError(f"{place} holds no image model: images do not fit it")
@@ -75,6 +77,8 @@ def make_report(
         return report_run(place, data, split, size)
     if kind == "frontier":
         return report_frontier(read_search(place), str(place))
+    if kind == "translation":
+        return report_translation(place)
     if kind == "study":
         return report_study(read_search(place / STUDY, "arms"), place.resolve().name)
     subject, tokenizer = open_subject(place, against)
@@ -84,7 +88,12 @@ def make_report(
 
 
 def kind_at(place: Path) -> str:
-    """What lies at a path: ``"table"``, ``"model"``, ``"run"``, ``"frontier"`` or ``"study"``."""
+    """What lies at a path.
+
+    Returns:
+        ``"table"``, ``"model"``, ``"run"`` of images, ``"translation"``, ``"frontier"`` or
+        ``"study"``.
+    """
     if place.is_file():
         require(place.suffix == ".json", f"{place} is a file; {EXPECTED}", ArtifactError)
         return "frontier"
@@ -94,7 +103,7 @@ def kind_at(place: Path) -> str:
         place = inner
     if (place / MANIFEST).is_file():
         kind = str(read_manifest(place)["kind"])
-        known = {TABLE: "table", IMAGES: "run"}
+        known = {TABLE: "table", IMAGES: "run", TRANSLATION: "translation"}
         require(kind in known, f"{place} holds a {kind}; {EXPECTED}", ArtifactError)
         return known[kind]
     if (place / STUDY).is_file():

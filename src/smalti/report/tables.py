@@ -24,6 +24,7 @@ from smalti.analysis import (
     shared_codes,
     storage,
 )
+from smalti.analysis.frequency_bands import kept_rows
 from smalti.analysis.neighbours import NEIGHBOURS, row_cosines
 from smalti.analysis.storage import commonest
 from smalti.embeddings.base import CompressedEmbedding
@@ -87,8 +88,11 @@ def report_table(
     shown = all_visible(subject.tokens, table.rows)
     parts = tiers(table)
     order = _order(subject, parts)
+    # Two tiers may have as many codes, but not be called the same.
     groups = [
-        CodeGroup(part.words, part.codes(), part.code_sizes) for part in parts if _coded(part)
+        CodeGroup(f"{part.words} ({len(part.ids):,} rows)", part.codes(), part.code_sizes)
+        for part in parts
+        if _coded(part)
     ]
     found: list[Finding] = []
     near: Neighbours | None = None
@@ -153,10 +157,10 @@ def _order(subject: TableSubject, parts: Sequence[Tier]) -> Tensor:
 def _by_use(subject: TableSubject) -> Iterator[Finding]:
     if subject.original is not None and subject.counts is not None:
         yield frequency_bands(subject.original, subject.table, subject.counts)
-    parts = tiers(subject.table)
-    if subject.texts is not None and len(parts) > 1:
+    kept = kept_rows(subject.table).nonzero().flatten()
+    if subject.texts is not None and len(kept):
         texts, tokenizer = subject.texts
-        yield coverage(texts, tokenizer, parts[0].ids, subject.table.rows)
+        yield coverage(texts, tokenizer, kept, subject.table.rows)
 
 
 def _near(original: Tensor, table: CompressedEmbedding, rows: Tensor) -> Neighbours | None:
