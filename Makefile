@@ -39,7 +39,8 @@ browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 \
 		&& command -v chromedriver >/dev/null 2>&1 \
 		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
-			&& apt-get install -y -qq chromium chromium-driver >/dev/null 2>&1; } \
+			&& timeout 300 apt-get install -y -qq -o Acquire::http::Timeout=20 \
+				chromium chromium-driver >/dev/null 2>&1; } \
 		|| echo "no Chromium here: tests that open pages in a browser will be skipped"
 
 test: .venv/.base browser
