@@ -218,9 +218,10 @@ def test_a_model_that_can_not_be_saved_leaves_the_older_one(
     assert "can't write" in told
     assert contents(run / "model") == before
     shutil.rmtree(run / "model")
+    left = sorted(path.name for path in run.iterdir())
     with small_disk(1000):
         refused(here("train", config, "-o", run, "--threads", "1", "--resume"))
-    assert sorted(path.name for path in run.iterdir()) == ["autoencoder"]
+    assert sorted(path.name for path in run.iterdir()) == left
     assert here("train", config, "-o", run, "--threads", "1", "--resume").exit_code == 0
     assert weights(run) == weights(trained)
 
