@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_answers_in_less_than_half_a_second() -> None:
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        # Of the processor: what else runs on the machine must not decide.
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert run("--help").returncode == 0
-        times.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < 0.5
 
 
