@@ -76,13 +76,17 @@ class Lean:
         if context is not None:
             read = self.read(context)
             context_bias = hiding_keys(context.shape[1], context_mask, x.device)
+        length = x.shape[1]
+        if len(x) == 1:
+            # Every layer would round up by itself; for one sentence, more rows cost less.
+            x = _rounded_up(x)
         shape, rows = x.shape, x.reshape(-1, x.shape[2])
         for number, layer in enumerate(self.layers):
             rows = layer.whole(rows, shape, bias)
             if read:
                 rows = layer.crossed(rows, *read[number], context_bias, rounded=True)
             rows = layer.dense(rows)
-        return layer_norm(rows, *self.norm).view(shape)
+        return layer_norm(rows, *self.norm).view(shape)[:, :length]
 
     def _bias(self, x: Tensor, mask: Tensor | None) -> Tensor | None:
         """What hides positions from each other; None where being causal is enough."""

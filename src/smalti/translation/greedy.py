@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from smalti.layers.largest import largest
 from smalti.translation.ids import EOS
 from smalti.translation.walks import Walk
 
@@ -24,7 +25,7 @@ def greedy_search(walk: Walk, limits: list[int]) -> list[list[int]]:
     owners, growing = list(range(len(limits))), [limit > 0 for limit in limits]
     ids = walk.begin()
     while any(growing):
-        ids = walk.step(ids).argmax(dim=-1)
+        ids = largest(walk.step(ids))
         for place, token in enumerate(ids.tolist()):
             owner = owners[place]
             if growing[place] and token != EOS:

@@ -67,7 +67,7 @@ def predict(
         logits = walk.step(codes)
         codes = predictor.likeliest(noise(logits))
         found.append(codes)
-        for row, room in enumerate(predictor.rooms(logits, codes).tolist()):
+        for row, room in enumerate(predictor.rooms(logits, codes)):
             if counts[row] == 0 and (room > 0 or stride * len(found) >= most[row]):
                 counts[row] = len(found)
                 own = min(room + spare, stride) if room else stride

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -9,6 +11,7 @@ from torch.nn import functional
 from smalti.layers.attention import CausalTransformer
 from smalti.layers.dropout import Dropout
 from smalti.layers.key_values import KeyValues
+from smalti.layers.largest import largest
 from smalti.layers.packed_linear import PackedLinear
 from smalti.layers.positions import Sinusoids
 from smalti.layers.remade import Remade
@@ -94,7 +97,7 @@ class Predictor(nn.Module):
 
     def likeliest(self, logits: Tensor) -> Tensor:
         """The likeliest codes ``(..., num_codebooks)``."""
-        return torch.stack([one.argmax(dim=-1) for one in self.by_codebook(logits)], dim=-1)
+        return torch.stack([largest(one) for one in self.by_codebook(logits)], dim=-1)
 
     def end(self, logits: Tensor, codes: Tensor) -> Tensor:
         """Logits ``(..., 1 + stride)`` of what a latent with these codes is followed by.
@@ -107,11 +110,15 @@ class Predictor(nn.Module):
             found = found + table(codes[..., book])
         return found
 
-    def rooms(self, logits: Tensor, codes: Tensor) -> Tensor:
-        """How many tokens ``(...)`` latents with these codes end after; 0 where they go on."""
-        ends = self.end(logits, codes)
-        last = ends[..., 0] < ends[..., 1:].logsumexp(dim=-1)
-        return (ends[..., 1:].argmax(dim=-1) + 1) * last
+    def rooms(self, logits: Tensor, codes: Tensor) -> list[int]:
+        """How many tokens latents with codes ``(rows, num_codebooks)`` end after; 0 to go on."""
+        found = []
+        # A few numbers a row: what tensors would take longer for.
+        for goes_on, *ends in self.end(logits, codes).tolist():
+            largest = max(ends)
+            total = largest + math.log(sum(math.exp(one - largest) for one in ends))
+            found.append(ends.index(largest) + 1 if goes_on < total else 0)
+        return found
 
     def nats(self, logits: Tensor, codes: Tensor) -> Tensor:
         """Minus the log-probability ``(...)`` of codes ``(..., num_codebooks, any number)``.

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from smalti.layers.dropout import Dropout
+from smalti.layers.largest import largest
 from smalti.layers.positions import Sinusoids
 from smalti.layers.transformer import Transformer
 from smalti.translation.encoding import Encoded
@@ -79,7 +80,7 @@ def read_off(words: WordTables, hidden: Tensor, lengths: list[int]) -> list[list
         lengths: How many tokens each row has at most.
     """
     batch, length, dim = hidden.shape
-    best = words.lean_logits()(hidden.view(-1, dim)).argmax(dim=-1)
+    best = largest(words.lean_logits()(hidden.reshape(-1, dim)))
     rows = best.view(batch, length).tolist()
     cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
     return [row[: row.index(EOS)] if EOS in row else row for row in cut]
