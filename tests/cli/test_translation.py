@@ -140,6 +140,8 @@ def test_evaluating_prints_scores_with_signatures(folder: Path, trained: Path) -
     assert "version:" in found["scores"]["greedy"]["bleu_signature"]
     assert found["latency"]["greedy"]["milliseconds"] > 0
     files = ("--data", str(folder / "test.xx"), "--reference", str(folder / "test.yy.gz"))
+    beside = ("--against", str(trained), "--timed", "2")
+    assert "times faster than beam 2" in run("evaluate", str(trained), *files, *beside).stdout
     table = run("evaluate", str(trained), *files, "--timed", "0").stdout
     assert "signature, BLEU" in table
     assert f"BLEU {found['scores']['greedy']['bleu']:.2f}" in table

@@ -101,9 +101,9 @@ def evaluate(
 
     Example: smalti evaluate runs/digits --data digits
 
-    Example: smalti evaluate runs/en-de --data test.en --reference test.de
+    Example: smalti evaluate runs/latent --data test.en --reference test.de --against runs/en-de
     """
-    texts_given = [against, text, labelled, perplexity_text, speed or None]
+    texts_given = [text, labelled, perplexity_text, speed or None]
     if is_translation_model(model):
         evaluate_translations(
             model,
@@ -116,6 +116,7 @@ def evaluate(
             lengths=lengths,
             clean_repeats=clean_repeats,
             rescore_with=rescore_with,
+            against=against,
             timed=timed,
             threads=threads,
             as_json=as_json,
@@ -124,7 +125,7 @@ def evaluate(
     if reference is not None:
         raise ConfigError(f"--reference is for translation models, and {model} is none")
     if is_image_model(model):
-        evaluate_images(model, data, split, size, texts_given, threads, seed, as_json)
+        evaluate_images(model, data, split, size, [against, *texts_given], threads, seed, as_json)
         return
     if data is not None:
         raise ConfigError(f"--data is for trained runs, and {model} is none; see smalti train")

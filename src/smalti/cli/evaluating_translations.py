@@ -15,6 +15,9 @@ from smalti.errors import ConfigError
 if TYPE_CHECKING:
     from smalti.recipes.translation import TranslationRun
 
+# What the names of the other model's figures begin with.
+AGAINST = "against_"
+
 
 def is_translation_model(name: str) -> bool:
     """Whether a name is the directory of a translation model; the light look comes first."""
@@ -43,6 +46,7 @@ def evaluate_translations(
     lengths: int,
     clean_repeats: bool,
     rescore_with: Path | None,
+    against: str | None,
     timed: int,
     threads: int | None,
     as_json: AsJson,
@@ -60,6 +64,7 @@ def evaluate_translations(
         lengths: Lengths to choose from.
         clean_repeats: Whether repeated tokens are left out, in a row of its own.
         rescore_with: A model that chooses.
+        against: Another model, scored and timed beside it.
         timed: Sentences to time.
         threads: To compute with.
         as_json: How to print.
@@ -92,7 +97,12 @@ def evaluate_translations(
         rescore_with=teacher,
     )
     found = translation.evaluate_translation_run(
-        run, pairs, options, rescore_with=teacher, timed=timed
+        run,
+        pairs,
+        options,
+        rescore_with=teacher,
+        against=None if against is None else translation.load_translation_run(against),
+        timed=timed,
     )
     content: dict[str, Any] = {
         "run": name,
@@ -125,6 +135,9 @@ def _lines(content: dict[str, Any], run: TranslationRun) -> Iterator[tuple[str, 
             f"{one['milliseconds']:.1f} ms a sentence alone (median), "
             f"{one['sentences_per_second']:.1f} sentences/s in batches of 32",
         )
+        for words, milliseconds in one["long_milliseconds"].items():
+            yield f"{name.replace('_', ' ')}, {words} words and more", f"{milliseconds:.1f} ms"
+    yield from _ratios(content["latency"])
     if content["table_bytes"] < content["full_table_bytes"]:
         ratio = content["full_table_bytes"] / content["table_bytes"]
         yield (
@@ -136,3 +149,21 @@ def _lines(content: dict[str, Any], run: TranslationRun) -> Iterator[tuple[str, 
     first = next(iter(rows.values()))
     yield "signature, BLEU", first["bleu_signature"]
     yield "signature, chrF", first["chrf_signature"]
+
+
+def _ratios(latency: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """How many times faster than the other model's ways."""
+    mine = next((one for name, one in latency.items() if not name.startswith(AGAINST)), None)
+    for name, other in latency.items():
+        if mine is None or not name.startswith(AGAINST):
+            continue
+        longer = [
+            f"{other['long_milliseconds'][words] / milliseconds:.2f} ({words} words and more)"
+            for words, milliseconds in mine["long_milliseconds"].items()
+        ]
+        alone = f"{other['milliseconds'] / mine['milliseconds']:.2f} (a sentence)"
+        rate = mine["sentences_per_second"] / other["sentences_per_second"]
+        yield (
+            f"times faster than {name.removeprefix(AGAINST).replace('_', ' ')}",
+            ", ".join([alone, *longer, f"{rate:.2f} (batches of 32)"]),
+        )

@@ -11,6 +11,7 @@ import pytest
 from smalti.data import AlignedTexts, padded, read_aligned
 from smalti.errors import DataError
 from smalti.recipes.translation import evaluate_translation_run, score, translate_texts
+from smalti.recipes.translation.latency import latencies
 from smalti.translation import Decoding
 
 
@@ -66,3 +67,24 @@ def test_rescored_samples_are_a_row_of_their_own(
     options = replace(latent.decoding, samples=3)
     found = evaluate_translation_run(latent, pairs, options, rescore_with=run, timed=0)
     assert list(found.scores) == ["predicted_latents", "3_samples_rescored"]
+
+
+def test_another_model_is_scored_beside_it_and_timed_by_turns(
+    latent: Any, run: Any, pairs: AlignedTexts
+) -> None:
+    found = evaluate_translation_run(latent, pairs, against=run, timed=2)
+    assert list(found.scores) == ["predicted_latents", "against_greedy", "against_beam_2"]
+    assert list(found.latency) == list(found.scores)
+    alone = evaluate_translation_run(run, pairs, timed=0)
+    assert found.scores["against_greedy"] == alone.scores["greedy"]
+
+
+def test_long_texts_are_timed_apart_where_there_are_any(run: Any, pairs: AlignedTexts) -> None:
+    words = sum(len(text.split()) for text in pairs.source)
+    times = latencies({"greedy": (run, Decoding())}, pairs.source, 2)["greedy"].long_milliseconds
+    assert (40 in times) == (words >= 40)
+    assert 20 not in times
+    long = [" ".join(["ba"] * 20)]
+    assert set(latencies({"greedy": (run, Decoding())}, long, 2)["greedy"].long_milliseconds) == {
+        20
+    }

@@ -26,6 +26,8 @@ from smalti.translation import Autoregressive, Decoding, Latent
 # Bounds of a latent model: no translations, since they look at the reference or at another.
 TEACHER_FORCED = "teacher_forced_latents"
 SHUFFLED = "shuffled_latents"
+# What the names of another model's ways of translating begin with.
+AGAINST = "against_"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def evaluate_translation_run(
     options: Decoding | None = None,
     *,
     rescore_with: TranslationRun | None = None,
+    against: TranslationRun | None = None,
     timed: int = 100,
 ) -> TranslationEvaluation:
     """Measure a model on sentences and their translations.
@@ -79,24 +82,25 @@ def evaluate_translation_run(
         pairs: To translate, and to compare with; better none that it has seen.
         options: How to look for translations; None as the model was saved to.
         rescore_with: A model that chooses among several translations, as a row of its own.
+        against: Another model, which is scored too and timed by turns with this one.
         timed: On how many of the sentences translating is timed; 0 leaves it out.
     """
     require(len(pairs) > 0, "expected at least one pair of sentences, got none", DataError)
     require_same_vocabulary(run, rescore_with)
     options = options or run.decoding
     plain = replace(options, samples=1, lengths=1, clean_repeats=False)
-    ways = _ways(run, plain)
+    ways = {name: (run, way) for name, way in _ways(run, plain).items()}
+    if against is not None:
+        theirs = _ways(against, against.decoding).items()
+        ways |= {f"{AGAINST}{name}": (against, way) for name, way in theirs}
     scores = {
-        name: score(translate_texts(run, pairs.source, way).texts, pairs.target)
-        for name, way in ways.items()
+        name: score(translate_texts(owner, pairs.source, way).texts, pairs.target)
+        for name, (owner, way) in ways.items()
     }
     if options != plain:
         found = translate_texts(run, pairs.source, options, rescore_with=rescore_with)
         scores[_named(options, rescore_with)] = score(found.texts, pairs.target)
-    timing = dict[str, Latency]()
-    if timed:
-        tokens = run.subwords.encode([text for text in pairs.source if text.strip()][:timed])
-        timing = latencies(run.translator, tokens, ways)
+    timing = latencies(ways, pairs.source, timed) if timed else {}
     bounds, codes = _latents(run, pairs)
     saved, full = table_bytes(run.translator)
     return TranslationEvaluation(len(pairs), scores, bounds, codes, timing, saved, full)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from smalti.data import padded
 from smalti.progress import progress_bar
-from smalti.translation import Decoding, Translator
+from smalti.recipes.translation.saved_run import TranslationRun
+from smalti.translation import Decoding
 
 WARM_UP = 5
 TOGETHER = 32
+# Long sentences are timed apart; those of forty words are made of several in a row.
+LONG, JOINED = 20, 40
+
+Way = tuple[TranslationRun, Decoding]
 
 
 @dataclass(frozen=True)
@@ -22,48 +27,99 @@ class Latency:
     Args:
         milliseconds: Of a sentence by itself, the median.
         sentences_per_second: In batches of 32 of like lengths.
+        long_milliseconds: The median of texts with so many words and more, where there are any.
     """
 
     milliseconds: float
     sentences_per_second: float
+    long_milliseconds: Mapping[int, float]
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, object]:
         """Plain data."""
         return asdict(self)
 
 
-def latencies(
-    translator: Translator, sources: Sequence[Sequence[int]], ways: Mapping[str, Decoding]
-) -> dict[str, Latency]:
+def latencies(ways: Mapping[str, Way], texts: Sequence[str], timed: int) -> dict[str, Latency]:
     """Time several ways of translating by turns, so that a busy machine slows all of them.
 
     Args:
-        translator: The model.
-        sources: Numbers of the tokens of sentences.
-        ways: By name.
+        ways: By name; they may be of several models.
+        texts: Sentences.
+        timed: How many of them are timed, and of the long ones.
     """
-    alone: dict[str, list[float]] = {name: [] for name in ways}
-    batched = dict.fromkeys(ways, 0.0)
-    single = [padded([ids]) for ids in sources]
-    ordered = sorted(sources, key=len)
-    batches = [padded(ordered[i : i + TOGETHER]) for i in range(0, len(ordered), TOGETHER)]
-    with progress_bar("timing", "sentences", total=2 * len(sources)) as advance:
-        for options in ways.values():
-            for source in single[:WARM_UP]:
-                translator.translate(source, options)
-        for source in single:
-            for name, options in ways.items():
-                began = time.perf_counter()
-                translator.translate(source, options)
-                alone[name].append(time.perf_counter() - began)
-            advance(1)
-        for source in batches:
-            for name, options in ways.items():
-                began = time.perf_counter()
-                translator.translate(source, options)
-                batched[name] += time.perf_counter() - began
-            advance(len(source))
+    there = [text for text in texts if text.strip()]
+    long = {
+        LONG: [text for text in there if len(text.split()) >= LONG][:timed],
+        JOINED: joined(there, JOINED)[:timed],
+    }
+    short = there[:timed]
+    total = 2 * len(short) + sum(map(len, long.values()))
+    with progress_bar("timing", "sentences", total=total) as advance:
+        by_length = {
+            words: _alone(ways, group, advance) for words, group in {0: short, **long}.items()
+        }
+        batched = _together(ways, short, advance)
     return {
-        name: Latency(1000 * statistics.median(alone[name]), len(sources) / batched[name])
+        name: Latency(
+            by_length[0][name],
+            len(short) / batched[name],
+            {words: by_length[words][name] for words, group in long.items() if group},
+        )
         for name in ways
     }
+
+
+def joined(texts: Sequence[str], words: int) -> list[str]:
+    """Texts put together in their order, each of so many words at least; the rest is left out.
+
+    Example:
+        >>> joined(["a b", "c", "d e f", "g"], 3)
+        ['a b c', 'd e f']
+    """
+    found: list[str] = []
+    parts: list[str] = []
+    for text in texts:
+        parts += text.split()
+        if len(parts) >= words:
+            found.append(" ".join(parts))
+            parts = []
+    return found
+
+
+def _alone(
+    ways: Mapping[str, Way], texts: Sequence[str], advance: Callable[[int], None]
+) -> dict[str, float]:
+    """The median milliseconds of a text by itself."""
+    if not texts:
+        return {}
+    sources = {
+        name: [padded([ids]) for ids in run.subwords.encode(texts)]
+        for name, (run, _) in ways.items()
+    }
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    for name, (run, options) in ways.items():
+        for source in sources[name][:WARM_UP]:
+            run.translator.translate(source, options)
+    for place in range(len(texts)):
+        for name, (run, options) in ways.items():
+            began = time.perf_counter()
+            run.translator.translate(sources[name][place], options)
+            took[name].append(time.perf_counter() - began)
+        advance(1)
+    return {name: 1000 * statistics.median(times) for name, times in took.items()}
+
+
+def _together(
+    ways: Mapping[str, Way], texts: Sequence[str], advance: Callable[[int], None]
+) -> dict[str, float]:
+    """The seconds of all texts in batches."""
+    ordered = {name: sorted(run.subwords.encode(texts), key=len) for name, (run, _) in ways.items()}
+    took = dict.fromkeys(ways, 0.0)
+    for first in range(0, len(texts), TOGETHER):
+        for name, (run, options) in ways.items():
+            source = padded(ordered[name][first : first + TOGETHER])
+            began = time.perf_counter()
+            run.translator.translate(source, options)
+            took[name] += time.perf_counter() - began
+        advance(len(texts[first : first + TOGETHER]))
+    return took
