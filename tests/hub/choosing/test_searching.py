@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from smalti.embeddings import CompressedEmbedding, build_compressor
+from smalti.embeddings import CompressedEmbedding, Compressor, build_compressor
 from smalti.errors import ConfigError
 from smalti.hub.choosing.candidates import Table
-from smalti.hub.choosing.judging import Judge
+from smalti.hub.choosing.judging import Judge, Verdict
 from smalti.hub.choosing.searching import LADDER, Search, describe
 from smalti.hub.choosing.survey import Survey, survey
 from smalti.hub.compressing import table_of
@@ -85,6 +86,85 @@ def test_the_frontier_has_all_that_no_other_beats_and_no_more(searched: Search) 
     found = [(trial.bytes, trial.verdict.drop) for trial in searched.frontier()]
     assert found == expected
     assert 1 < len(found) < len(searched.trials)
+
+
+def told_search(cosines: Mapping[Compressor, float], monkeypatch: pytest.MonkeyPatch) -> Search:
+    """A search among these compressors, whose tables have these cosines."""
+    fitted: list[Compressor] = []
+
+    class Remembering(Table):
+        def fit(self, compressor: Compressor, seed: int) -> Any:
+            fitted.append(compressor)
+            return super().fit(integers(8), seed)
+
+    def judge(_: CompressedEmbedding) -> Verdict:
+        return Verdict(cosines[fitted[-1]])
+
+    monkeypatch.setattr(Search, "candidates", staticmethod(lambda *_, **__: list(cosines)))
+    table = Remembering(torch.randn(8, 4), torch.ones(8))
+    return Search(table, cast("Judge", judge), progress=False)
+
+
+def integers(bits: int) -> Compressor:
+    return build_compressor("integer", bits=bits)
+
+
+def turned(bits: int) -> Compressor:
+    return build_compressor("turned", rest=integers(bits))
+
+
+@pytest.mark.parametrize("ahead", [0.0, 1e-9, -1e-9, 0.05, -0.05])
+def test_a_turned_table_does_not_decide_over_those_of_other_methods(
+    ahead: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cosines = {integers(4): 0.9, turned(4): 0.9 + ahead, integers(8): 1.0, integers(2): 0.5}
+    search = told_search(cosines, monkeypatch)
+    assert search.within(50).compressor == integers(8)
+    assert {trial.compressor for trial in search.trials} == set(cosines)
+
+
+@pytest.mark.parametrize(
+    ("first_turned", "first_plain"),
+    [
+        (0.9, 0.9),
+        (0.9, 0.9 - 1e-9),
+        (0.9 - 1e-9, 0.9),
+        (0.9, 0.891),
+        (1.0, 1 - 1e-8),
+        (1 - 1e-8, 1),
+    ],
+)
+def test_a_near_tie_leaves_out_neither_turned_tiers_nor_plain_ones(
+    first_turned: float, first_plain: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cosines = {turned(4): first_turned, turned(6): 0.8, integers(4): first_plain, integers(6): 0.8}
+    search = told_search(cosines, monkeypatch)
+    search.within(50)
+    assert {trial.compressor for trial in search.trials} == set(cosines)
+
+
+def test_tiers_whose_first_is_clearly_worse_are_left_out_but_not_plain_codes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def tried(first_turned: float, first_plain: float) -> list[Compressor]:
+        cosines = {turned(4): first_turned, turned(6): 0.8, integers(4): first_plain}
+        search = told_search({**cosines, integers(6): 0.8, integers(2): 0.5}, monkeypatch)
+        search.within(50)
+        return [trial.compressor for trial in search.trials]
+
+    # 0.2 is lost in the place of 0.1.
+    assert tried(0.9, 0.8) == [turned(4), integers(4), turned(6), integers(2)]
+    assert tried(0.8, 0.9) == [turned(4), integers(4), integers(6), integers(2)]
+
+
+def test_where_no_tiers_fit_all_quick_methods_are_tried(search: Search) -> None:
+    # At a byte a number and more one way of storing serves all rows.
+    found = search.candidates(search.table, 90, 0)
+    every = search.candidates(search.table, 90, 0, every_method=True)
+    names = [compressor.spec()["compressor"] for compressor in found]
+    assert {"product", "turned", "integer", "low_rank", "residual", "partial"} == set(names)
+    slow = {compressor.spec()["compressor"] for compressor in set(every) - set(found)}
+    assert slow == {"compositional", "differentiable"}
 
 
 def test_nothing_is_tried_twice(search: Search) -> None:

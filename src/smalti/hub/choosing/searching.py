@@ -21,6 +21,11 @@ from smalti.progress import progress_bar
 
 # Sizes tried, in percent of the float32 table, when the loss is bounded and not the size.
 LADDER = (1.5, 2.5, 4.0, 7.0, 12.0, 20.0, 27.0)
+# How much more than another a table must lose to be clearly worse: a tenth, and more than the
+# last bits of sums can make of two tables that lose nothing.
+CLEARLY, ROUNDING = 1.1, 1e-5
+# They learn step by step, which takes minutes, and come after product codes at every size.
+SLOW = ("compositional", "differentiable")
 
 
 @dataclass(frozen=True)
@@ -107,28 +112,38 @@ class Search:
             )
         what = f"tables of {percent:g} %"
         if not every_method:
-            chosen = self._of_the_better_kind(chosen, what)
+            chosen = self._without_worse_tiers(chosen, what)
         return self.best(self._try(chosen, what))
 
-    def _of_the_better_kind(self, chosen: list[Compressor], what: str) -> list[Compressor]:
-        """Leave out turned tables or the others, by trying one of each."""
-        kinds = [[c for c in chosen if c.heeds_metric is turned] for turned in (True, False)]
-        if not all(kinds):
+    def _without_worse_tiers(self, chosen: list[Compressor], what: str) -> list[Compressor]:
+        """Leave out turned tiers or plain ones where the first of them is clearly worse.
+
+        A first one speaks for others of its making only: where no tiers fit, the one turned
+        table stands among tables of many methods, and all of them are tried.
+        """
+        turned, others = ([c for c in chosen if c.heeds_metric is kind] for kind in (True, False))
+        if min(len(turned), len(others)) < 2:
             return chosen
-        first = self._try([kind[0] for kind in kinds], what)
-        better = first.index(self.best(first))
+        one, other = self._try([turned[0], others[0]], what)
+        if _clearly_worse(one, other):
+            return others
         # Plain product codes come last, and are tried whatever happens.
-        return [*kinds[better], *([] if better else kinds[1][-1:])]
+        return [*turned, others[-1]] if _clearly_worse(other, one) else chosen
 
     @staticmethod
     def candidates(
         table: Table, percent: float, seed: int, *, every_method: bool = False
     ) -> list[Compressor]:
-        """What is worth trying for a size: tiers, the largest product codes, or all methods."""
+        """What is worth trying for a size: tiers and the largest product codes.
+
+        All methods where that is asked for; all quick ones where there are no tiers.
+        """
         budget = percent / 100 * table.dense_bytes
         plain = plain_candidates(table, budget)
         tiers = turned_candidates(table, budget, seed) + tiered_candidates(table, budget, seed)
-        return [*tiers, *(plain if every_method or not tiers else plain[:1])]
+        if every_method:
+            return [*tiers, *plain]
+        return [*tiers, *plain[:1]] if tiers else _quick(plain) or plain
 
     def losing(self, max_drop: float, *, every_method: bool = False) -> Trial:
         """The smallest table on the ladder of sizes that loses at most ``max_drop`` percent.
@@ -221,6 +236,16 @@ class Search:
         """The one that loses least."""
         # A labelled score is counted in examples; the cosine tells equal ones apart.
         return min(trials, key=lambda trial: (trial.verdict.drop, -trial.verdict.cosine))
+
+
+def _clearly_worse(one: Trial, other: Trial) -> bool:
+    """Whether outputs lose clearly more, and a labelled score does not speak against that."""
+    lost, least = (1 - trial.verdict.cosine for trial in (one, other))
+    return lost > CLEARLY * least + ROUNDING and one.verdict.drop >= other.verdict.drop
+
+
+def _quick(compressors: list[Compressor]) -> list[Compressor]:
+    return [c for c in compressors if c.spec()["compressor"] not in SLOW]
 
 
 def describe(compressor: Compressor) -> str:
