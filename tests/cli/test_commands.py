@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,28 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def in_line(process: int | str) -> float:
+    """For how many seconds a process could have run while others had all processors.
+
+    What else runs on the machine must not decide over how long a command takes. Zero where the
+    system does not tell.
+    """
+    told = Path(f"/proc/{process}/schedstat")
+    return int(told.read_text().split()[1]) / 1e9 if told.exists() else 0.0
+
+
 def test_help_answers_in_less_than_half_a_second() -> None:
     times = []
     for _ in range(3):
-        # Of the processor: what else runs on the machine must not decide.
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert run("--help").returncode == 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        start, stood = time.perf_counter(), in_line("self")
+        with subprocess.Popen(
+            [sys.executable, "-m", "smalti", "--help"], stdout=subprocess.DEVNULL
+        ) as command:
+            # It is still there to be asked when it has ended.
+            os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOWAIT)
+            times.append(time.perf_counter() - start - in_line(command.pid))
+        times[-1] -= in_line("self") - stood
+        assert command.returncode == 0
     assert min(times) < 0.5
 
 
