@@ -13,10 +13,12 @@ from torch import nn
 from smalti.layers.remade import Remade
 
 
-def stepped(kind: type[torch.optim.Optimizer], **settings: Any) -> Callable[[nn.Linear], None]:
+def stepped(
+    kind: Callable[..., torch.optim.Optimizer], **settings: Any
+) -> Callable[[nn.Linear], None]:
     def change(layer: nn.Linear) -> None:
         layer(torch.ones(1, 3)).sum().backward()
-        kind(layer.parameters(), lr=0.1, **settings).step()  # type: ignore[call-arg]
+        kind(layer.parameters(), lr=0.1, **settings).step()
 
     return change
 

@@ -44,6 +44,7 @@ class CodedAutoencoder(Autoencoder):
 
     def carry(self, level: int, vectors: Tensor, above: Tensor | None) -> Tensor:
         """What the level below sees of quantized vectors; only levels above another are asked."""
+        # Not abstract: what has one level carries nothing, and need not say so.
         raise NotImplementedError(f"{type(self).__name__} has one level")
 
     @abstractmethod

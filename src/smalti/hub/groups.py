@@ -79,6 +79,7 @@ def find_group(model: Model) -> Group:
 def input_embedding(model: Model) -> Any:
     """What turns a model's ids into vectors, ``None`` where there is nothing of the kind."""
     try:
+        # A class of transformers that knows of none raises one or the other, and so below.
         return model.get_input_embeddings()
     except (AttributeError, NotImplementedError):
         return None

@@ -7,6 +7,7 @@ Views hold a reference that torch does not see, in a tuple.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from smalti.embeddings import CompressedEmbedding
 
 
-class StandIn(nn.Module):
+class StandIn(nn.Module, ABC):
     """Takes the place of a module that held the table as its ``weight``.
 
     Args:
@@ -29,9 +30,9 @@ class StandIn(nn.Module):
         self.train(module.training)
 
     @property
+    @abstractmethod
     def owner(self) -> TableEmbedding:
         """The module that holds the table; every kind of place says which."""
-        raise NotImplementedError
 
     @property
     def held(self) -> CompressedEmbedding:

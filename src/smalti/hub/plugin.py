@@ -24,13 +24,13 @@ FORMAT_VERSION = 1
 # The tie group of the input embedding; the only one so far.
 INPUT = "input"
 
-# Through import_module: type checkers need not read all of transformers, and so they don't
-# know the two base classes below, hence their silenced checks.
+# Through import_module: type checkers need not read all of transformers.
 _auto = import_module("transformers.quantizers.auto")
 _base = import_module("transformers.quantizers.base")
 _configs = import_module("transformers.utils.quantization_config")
 
 
+# Silenced because type checkers don't know the base class: see the imports.
 class SmaltiConfig(_configs.QuantizationConfigMixin):  # type: ignore[misc,name-defined]
     """The ``quantization_config`` of a model with a compressed table.
 
@@ -72,6 +72,7 @@ class SmaltiConfig(_configs.QuantizationConfigMixin):  # type: ignore[misc,name-
         return getattr(self, name, default)
 
 
+# Silenced because type checkers don't know the base class: see the imports.
 class SmaltiQuantizer(_base.HfQuantizer):  # type: ignore[misc,name-defined]
     """Puts the table into a model that is being loaded, and takes it out again."""
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from smalti.errors import require
+from smalti.layers.applying import applied
 
 STEPS = 256
 
@@ -41,7 +42,7 @@ class Dropout(nn.Module):
             return x
         kept = random_bytes(x) >= self.dropped
         factor = STEPS / (STEPS - self.dropped)
-        out: Tensor = _Masked.apply(x, kept, factor)  # type: ignore[no-untyped-call]
+        out: Tensor = applied(_Masked, x, kept, factor)
         return out
 
     def extra_repr(self) -> str:

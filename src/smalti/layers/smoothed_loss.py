@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from smalti.layers.applying import applied
+
 # Logits of so many rows at a time stay in a processor's cache with a few thousand words.
 BLOCK_ROWS = 256
 
@@ -50,8 +52,7 @@ def smoothed_loss_of_products(
     device = hidden.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
     with torch.autocast(device, enabled=False):
-        arguments = (hidden, table, labels, smoothing, dtype)
-        smoothed, plain = _Products.apply(*arguments)  # type: ignore[no-untyped-call]
+        smoothed, plain = applied(_Products, hidden, table, labels, smoothing, dtype)
     return smoothed, plain
 
 

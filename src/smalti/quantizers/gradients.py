@@ -18,6 +18,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from smalti.layers.applying import applied
+
 # Directions of shorter vectors are noise; the gradient then passes unchanged.
 SHORTEST = 1e-6
 
@@ -48,8 +50,7 @@ class _Rotation(torch.autograd.Function):
 
 def straight_through(x: Tensor, chosen: Tensor) -> Tensor:
     """``chosen`` going forward; going back, its gradient belongs to ``x``."""
-    # Function.apply has no annotations in torch, hence the silenced check here and below.
-    out: Tensor = _StraightThrough.apply(x, chosen.detach())  # type: ignore[no-untyped-call]
+    out: Tensor = applied(_StraightThrough, x, chosen.detach())
     return out
 
 
@@ -89,7 +90,7 @@ class Rotation:
 
     def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
         """``chosen`` with a gradient for ``x``."""
-        out: Tensor = _Rotation.apply(x, chosen.detach())  # type: ignore[no-untyped-call]
+        out: Tensor = applied(_Rotation, x, chosen.detach())
         return out
 
 

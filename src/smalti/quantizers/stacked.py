@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from smalti.layers.applying import applied
 from smalti.quantizers.base import Quantized, Quantizer
 from smalti.quantizers.codebook import Codebook
 from smalti.quantizers.learning import Learning
@@ -99,8 +100,7 @@ def mean_square(error: Tensor, mask: Tensor | None) -> Tensor:
     """The mean square over valid positions and coordinates, for each part of a stack."""
     if mask is not None:
         error = error.masked_fill(~mask.unsqueeze(-1), 0.0)
-    # Function.apply has no annotations in torch.
-    squares: Tensor = _SumOfSquares.apply(error)  # type: ignore[no-untyped-call]
+    squares: Tensor = applied(_SumOfSquares, error)
     means: Tensor = squares / (error.shape[2] * positions(error, mask))
     return means
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from smalti.embeddings import CompressedEmbedding
 from smalti.errors import ArtifactError, ConfigError, DataError
 from smalti.recipes.translation import (
     load_translation_run,
@@ -118,9 +119,10 @@ def test_tables_learn_their_codes_and_are_saved_as_codes_alone(
     config = small_config(embedding=embedding, training={"steps": 3, "batch_size": 256})
     train_translation_run(config, tmp_path / "run")
     run = load_translation_run(tmp_path / "run")
-    size = run.translator.words.get_submodule("shared").size().total  # type: ignore[operator]
+    table = run.translator.words.get_submodule("shared")
+    assert isinstance(table, CompressedEmbedding)
     # Eight codes of 4 bits a row, and eight codebooks of 16 x 4 floats.
-    assert size == len(run.subwords) * 8 * 4 // 8 + 8 * 16 * 4 * 4
+    assert table.size().total == len(run.subwords) * 8 * 4 // 8 + 8 * 16 * 4 * 4
     assert translate_texts(run, ["ba de"]).texts
 
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from smalti.autoencoders.likelihoods.base import Likelihood, draw, likelihoods
+from smalti.layers.applying import applied
 
 # Scores are by far the largest tensor of a model: what is formed of them beside their
 # gradient is formed for so many at a time.
@@ -42,8 +43,7 @@ class Categorical(Likelihood):
     def nats(self, parameters: Tensor, pixels: Tensor) -> Tensor:
         """Minus the log-probability of each image, ``(batch,)``."""
         scores = self._scores(self.checked_parameters(parameters, pixels))
-        # Function.apply has no annotations in torch.
-        nats: Tensor = _Nats.apply(scores, pixels.long())  # type: ignore[no-untyped-call]
+        nats: Tensor = applied(_Nats, scores, pixels.long())
         return nats.flatten(1).sum(1)
 
     @torch.no_grad()

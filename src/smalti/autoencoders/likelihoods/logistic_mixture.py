@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from smalti.autoencoders.likelihoods.base import Likelihood, draw, likelihoods
+from smalti.layers.applying import applied
 from smalti.quantizers.settings import count
 
 # The published floor of log-scales, of 8 bits: a quarter of half a bin.
@@ -150,8 +151,7 @@ class LogisticMixture(Likelihood):
         rows = parameters.unflatten(1, (-1, self.components))
         sizes = [1, self.channels, self.channels, _pairs(self.channels)]
         weights, means, log_scales, couplings = rows.split(sizes, dim=1)
-        # Function.apply has no annotations in torch.
-        bounded = _Bounded.apply(log_scales, self._floor, CEILING)  # type: ignore[no-untyped-call]
+        bounded: Tensor = applied(_Bounded, log_scales, self._floor, CEILING)
         return weights[:, 0], means, bounded, couplings.tanh()
 
     def _scaled(self, values: Tensor, dtype: torch.dtype) -> Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-# Where to cut, the best places first: after sentences, after clauses, between words.
-PLACES = (re.compile(r"(?<=[.!?。！？])\s+"), re.compile(r"(?<=[,;:])\s+"), re.compile(r"\s+"))  # noqa: RUF001
+# Where to cut, the best places first: after sentences (those with signs as wide as Chinese
+# letters too), after clauses, between words.
+PLACES = tuple(map(re.compile, (r"(?<=[.!?\u3002\uff01\uff1f])\s+", r"(?<=[,;:])\s+", r"\s+")))
 
 
 def pieces(text: str, most: int, tokens_of: Callable[[Sequence[str]], Sequence[int]]) -> list[str]:
