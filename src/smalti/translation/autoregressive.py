@@ -21,11 +21,10 @@ from torch.nn import functional
 from smalti.layers.attention import CausalTransformer
 from smalti.layers.dropout import Dropout
 from smalti.layers.positions import Sinusoids
-from smalti.quantizers.settings import count
 from smalti.translation.base import Translator, translators
 from smalti.translation.beam import beam_search
 from smalti.translation.decoding import Decoding
-from smalti.translation.encoding import Encoded, SourceEncoder
+from smalti.translation.encoding import Encoded
 from smalti.translation.greedy import greedy_search
 from smalti.translation.ids import BEGIN, PAD
 from smalti.translation.walks import CachedWalk, RepeatedWalk, Walk
@@ -83,13 +82,8 @@ class Autoregressive(Translator):
         tied: bool = True,
         tables: Mapping[str, nn.Module] | None = None,
     ) -> None:
-        super().__init__(vocabulary, dim, dropout, label_smoothing, tied, tables)
-        self.depth, self.decoder_depth = (
-            count("depth", depth),
-            count("decoder_depth", decoder_depth),
-        )
-        self.heads, self.ratio = count("heads", heads), count("ratio", ratio)
-        self.encoder = SourceEncoder(dim, depth, heads, ratio, self.dropout)
+        shape = (vocabulary, dim, depth, decoder_depth, heads, ratio)
+        super().__init__(*shape, dropout, label_smoothing, tied, tables)
         self.positions = Sinusoids(dim)
         self.drop = Dropout(self.dropout)
         self.decoder = CausalTransformer(

@@ -17,6 +17,7 @@ from smalti.quantizers.settings import count, flag, number
 from smalti.registry import Registry
 from smalti.specs import as_plain, build_from, setting_names
 from smalti.translation.decoding import Decoding
+from smalti.translation.encoding import SourceEncoder
 from smalti.translation.ids import EOS, MARKS, PAD
 from smalti.translation.tables import WordTables
 
@@ -34,6 +35,10 @@ class Translator(nn.Module, ABC):
     Args:
         vocabulary: How many tokens there are, those that are no words included.
         dim: Width of the vectors.
+        depth: Layers that read the source.
+        decoder_depth: Layers that write the target.
+        heads: Views that attention takes; must divide ``dim``.
+        ratio: How many times wider the hidden dense layers are.
         dropout: Share of what layers put out that is dropped in training.
         label_smoothing: The share of a label that is spread over all tokens.
         tied: Whether source, target and output share one table.
@@ -47,6 +52,10 @@ class Translator(nn.Module, ABC):
         self,
         vocabulary: int,
         dim: int,
+        depth: int,
+        decoder_depth: int,
+        heads: int,
+        ratio: int,
         dropout: float,
         label_smoothing: float,
         tied: bool,
@@ -55,10 +64,14 @@ class Translator(nn.Module, ABC):
         super().__init__()
         self.vocabulary = count("vocabulary", vocabulary, least=len(MARKS) + 2)
         self.dim = count("dim", dim)
+        self.depth = count("depth", depth)
+        self.decoder_depth = count("decoder_depth", decoder_depth)
+        self.heads, self.ratio = count("heads", heads), count("ratio", ratio)
         self.dropout = number("dropout", dropout, least=0, below=1)
         self.label_smoothing = number("label_smoothing", label_smoothing, least=0, below=1)
         self.tied = flag("tied", tied)
         self.words = WordTables(self.vocabulary, self.dim, self.tied, tables)
+        self.encoder = SourceEncoder(dim, depth, heads, ratio, self.dropout)
 
     @abstractmethod
     def _loss(

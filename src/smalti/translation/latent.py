@@ -32,7 +32,7 @@ from smalti.translation.base import Translator, translators
 from smalti.translation.bottleneck import Bottleneck, fitting_quantizer
 from smalti.translation.compressor import Compressor, Decompressor
 from smalti.translation.decoding import Decoding
-from smalti.translation.encoding import Encoded, SourceEncoder
+from smalti.translation.encoding import Encoded
 from smalti.translation.ids import PAD
 from smalti.translation.latent_search import Latents, predict
 from smalti.translation.predictor import Predictor
@@ -119,15 +119,11 @@ class Latent(Translator):
         tied: bool = True,
         tables: Mapping[str, nn.Module] | None = None,
     ) -> None:
-        super().__init__(vocabulary, dim, dropout, label_smoothing, tied, tables)
+        shape = (vocabulary, dim, depth, decoder_depth, heads, ratio)
+        super().__init__(*shape, dropout, label_smoothing, tied, tables)
         self.compressions = count("compressions", compressions)
         self.latent_dim = dim if latent_dim is None else count("latent_dim", latent_dim)
-        self.depth, self.decoder_depth = (
-            count("depth", depth),
-            count("decoder_depth", decoder_depth),
-        )
         self.predictor_depth = count("predictor_depth", predictor_depth)
-        self.heads, self.ratio = count("heads", heads), count("ratio", ratio)
         self.decoder = word("decoder", decoder, ("causal", "bidirectional"))
         self.compressor_attends = flag("compressor_attends", compressor_attends)
         self.predictor_labels = word("predictor_labels", predictor_labels, ("codes", "assignments"))
@@ -136,7 +132,6 @@ class Latent(Translator):
         self.prior_regularises_encoder = regularises
         self.gold_until = number("gold_until", gold_until, least=0, most=1)
         self.guesses = number("guesses", guesses, least=0, most=1)
-        self.encoder = SourceEncoder(dim, depth, heads, ratio, self.dropout)
         self.positions = Sinusoids(dim)
         self.drop = Dropout(self.dropout)
         self.bottleneck = Bottleneck(

@@ -23,7 +23,7 @@ from smalti.quantizers.settings import count
 from smalti.translation.autoregressive import Autoregressive
 from smalti.translation.base import Translator, translators
 from smalti.translation.decoding import Decoding
-from smalti.translation.encoding import Encoded, SourceEncoder
+from smalti.translation.encoding import Encoded
 from smalti.translation.ids import PAD
 from smalti.translation.rescoring import best_of
 from smalti.translation.warm_start import start_from
@@ -74,12 +74,9 @@ class Parallel(Translator):
         tied: bool = True,
         tables: Mapping[str, nn.Module] | None = None,
     ) -> None:
-        super().__init__(vocabulary, dim, dropout, label_smoothing, tied, tables)
-        self.depth = count("depth", depth)
-        self.decoder_depth = count("decoder_depth", decoder_depth)
-        self.heads, self.ratio = count("heads", heads), count("ratio", ratio)
+        shape = (vocabulary, dim, depth, decoder_depth, heads, ratio)
+        super().__init__(*shape, dropout, label_smoothing, tied, tables)
         self.most_difference = count("most_difference", most_difference, least=0)
-        self.encoder = SourceEncoder(dim, depth, heads, ratio, self.dropout)
         self.writer = ParallelWriter(dim, decoder_depth, heads, ratio, self.dropout, causal=False)
         self.length = nn.Linear(dim, 2 * most_difference + 1)
 
