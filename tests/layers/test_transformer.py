@@ -134,7 +134,8 @@ def test_sinusoids_are_those_of_the_formula_for_any_length() -> None:
 def test_inference_computes_the_same_and_no_row_depends_on_others_or_padding(
     causal: bool, half: bool
 ) -> None:
-    made = shaken(Transformer(dim=32, depth=2, heads=2, context_dim=32, causal=causal))
+    kind = CausalTransformer if causal else Transformer
+    made = shaken(kind(dim=32, depth=2, heads=2, context_dim=32))
     x, context = torch.randn(3, 13, 32), torch.randn(3, 21, 32)
     lengths, reaches = [13, 2, 8], [4, 21, 17]
     mask = torch.arange(13) < torch.tensor(lengths)[:, None]
@@ -169,7 +170,7 @@ def test_packed_layers_are_made_anew_when_weights_change_and_are_not_copied() ->
 def test_long_causal_sequences_need_no_table_of_who_sees_whom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = shaken(Transformer(dim=8, depth=2, heads=2, causal=True))
+    made = shaken(CausalTransformer(dim=8, depth=2, heads=2))
     x = torch.randn(2, 37, 8)
     with torch.no_grad():
         expected = made.lean().whole(x)

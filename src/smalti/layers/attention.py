@@ -14,6 +14,8 @@ Differs from the paper:
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -27,16 +29,7 @@ FIRST_ROOM = 64
 
 
 class CausalTransformer(Transformer):
-    """Layers of attention in which no position sees a later one.
-
-    Args:
-        dim: Width of the vectors, in and out.
-        depth: How many layers.
-        heads: How many views attention takes; must divide ``dim``.
-        ratio: How many times wider the hidden dense layers are.
-        dropout: Share of each part's output that is dropped in training.
-        window: A position sees so many positions, itself the last of them; None for all.
-        context_dim: Width of the context's vectors, which every layer then attends to.
+    """A :class:`Transformer` in which no position sees a later one; settings are the same.
 
     Example:
         >>> layers = CausalTransformer(dim=16, depth=2, heads=4).eval()
@@ -47,27 +40,7 @@ class CausalTransformer(Transformer):
         True
     """
 
-    def __init__(
-        self,
-        dim: int,
-        depth: int,
-        heads: int,
-        *,
-        ratio: int = 4,
-        dropout: float = 0.0,
-        window: int | None = None,
-        context_dim: int | None = None,
-    ) -> None:
-        super().__init__(
-            dim,
-            depth,
-            heads,
-            ratio=ratio,
-            dropout=dropout,
-            window=window,
-            context_dim=context_dim,
-            causal=True,
-        )
+    causal: ClassVar[bool] = True
 
     @torch.no_grad()
     def new_cache(

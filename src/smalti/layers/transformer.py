@@ -11,6 +11,8 @@ Differs from the paper:
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -22,7 +24,7 @@ from smalti.layers.transformer_block import Block
 
 
 class Transformer(nn.Module):
-    """Layers in which every position sees all others, or with ``causal`` those before it.
+    """Layers in which every position sees all others.
 
     Args:
         dim: Width of the vectors, in and out.
@@ -30,10 +32,9 @@ class Transformer(nn.Module):
         heads: How many views attention takes; must divide ``dim``.
         ratio: How many times wider the hidden dense layers are.
         dropout: Share of each part's output that is dropped in training.
-        window: A causal layer's position sees so many positions, itself the last of them; None
-            for all.
+        window: Of :class:`~smalti.layers.attention.CausalTransformer` alone: a position sees so
+            many positions, itself the last of them; None for all.
         context_dim: Width of the context's vectors, which every layer then attends to.
-        causal: Whether no position sees a later one.
 
     Example:
         >>> import torch
@@ -42,6 +43,9 @@ class Transformer(nn.Module):
         >>> torch.allclose(layers(x, mask=mask)[:, :3], layers(x[:, :3]), atol=1e-5)
         True
     """
+
+    causal: ClassVar[bool] = False
+    """Whether no position sees a later one."""
 
     def __init__(
         self,
@@ -53,7 +57,6 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
         window: int | None = None,
         context_dim: int | None = None,
-        causal: bool = False,
     ) -> None:
         super().__init__()
         sizes = {"dim": dim, "depth": depth, "heads": heads, "ratio": ratio}
@@ -63,12 +66,12 @@ class Transformer(nn.Module):
             whole = isinstance(size, int) and not isinstance(size, bool)
             require(whole and size >= 1, f"{name} must be a whole number from 1 on, got {size!r}")
         require(dim % heads == 0, f"expected heads to divide dim, got {heads} and {dim}")
-        require(causal or window is None, "only causal layers have a window")
+        require(self.causal or window is None, "only causal layers have a window")
         self.dim, self.depth, self.heads, self.ratio = dim, depth, heads, ratio
         self.dropout, self.window, self.context_dim = dropout, window, context_dim
-        self.causal = causal
         self.blocks = nn.ModuleList(
-            Block(dim, heads, ratio, dropout, window, context_dim, causal) for _ in range(depth)
+            Block(dim, heads, ratio, dropout, window, context_dim, self.causal)
+            for _ in range(depth)
         )
         self.norm = nn.LayerNorm(dim)
         self._lean: Remade[Lean] = Remade()

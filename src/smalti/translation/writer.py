@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from smalti.layers.attention import CausalTransformer
 from smalti.layers.dropout import Dropout
 from smalti.layers.largest import largest
 from smalti.layers.positions import Sinusoids
@@ -32,9 +33,8 @@ class ParallelWriter(nn.Module):
         super().__init__()
         self.positions = Sinusoids(dim)
         self.drop = Dropout(dropout)
-        self.layers = Transformer(
-            dim, depth, heads, ratio=ratio, dropout=dropout, context_dim=dim, causal=causal
-        )
+        kind = CausalTransformer if causal else Transformer
+        self.layers = kind(dim, depth, heads, ratio=ratio, dropout=dropout, context_dim=dim)
 
     def forward(self, x: Tensor, mask: Tensor | None, encoded: Encoded) -> Tensor:
         """Hidden vectors of all tokens.
