@@ -12,9 +12,8 @@ from smalti.report.drawing.canvas import (
     RIGHT,
     TOP,
     WIDTH,
+    chart,
     colour,
-    frame,
-    legend,
     mark,
     words,
 )
@@ -56,15 +55,7 @@ def draw_bars(figure: Bars) -> Markup:
         level = y(figure.limit)
         line = mark("line", x1=LEFT, x2=WIDTH - RIGHT, y1=level, y2=level, **{"class": "limit"})
         content += [line, words(figure.limit_name, WIDTH - RIGHT, level - 5, "end", "note")]
-    return legend([series.name for series in figure.series]) + frame(
-        content,
-        label=figure.title,
-        x=None,
-        y=y,
-        x_title=figure.x_title,
-        y_title=figure.y_title,
-        x_words=_words(figure, room),
-    )
+    return chart(figure, content, None, y, _words(figure, room))
 
 
 def _words(figure: Bars, room: float) -> list[tuple[float, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from smalti.analysis.figures import Bars, Lines, Scatter
 from smalti.report.drawing.scales import Scale, short
 
 WIDTH, HEIGHT = 520, 270
@@ -78,6 +79,19 @@ def frame(
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
+
+
+def chart(
+    figure: Bars | Lines | Scatter,
+    content: Sequence[str],
+    x: Scale | None,
+    y: Scale,
+    x_words: Sequence[tuple[float, str]] = (),
+) -> Markup:
+    """A figure's marks with its axes and titles, and above them the names of its series."""
+    names = legend([series.name for series in figure.series])
+    titles = {"x_title": figure.x_title, "y_title": figure.y_title}
+    return names + frame(content, label=figure.title, x=x, y=y, x_words=x_words, **titles)
 
 
 def legend(names: Sequence[str]) -> Markup:

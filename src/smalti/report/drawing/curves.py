@@ -15,9 +15,8 @@ from smalti.report.drawing.canvas import (
     RIGHT,
     TOP,
     WIDTH,
+    chart,
     colour,
-    frame,
-    legend,
     mark,
 )
 from smalti.report.drawing.scales import Scale, fitted, shown
@@ -35,14 +34,7 @@ def draw_lines(figure: Lines) -> Markup:
     for number, series in enumerate(figure.series):
         kind = "dot" if len(series.x) <= FEW_POINTS else "dot far"
         content.extend(_dots(series, x, y, figure.x_title, f"{kind} {colour(number)}"))
-    return legend([series.name for series in figure.series]) + frame(
-        content,
-        label=figure.title,
-        x=x,
-        y=y,
-        x_title=figure.x_title,
-        y_title=figure.y_title,
-    )
+    return chart(figure, content, x, y)
 
 
 def draw_scatter(figure: Scatter) -> Markup:
@@ -54,14 +46,7 @@ def draw_scatter(figure: Scatter) -> Markup:
         content.append(_path(figure.joined, x, y, "line joined"))
     for number, series in enumerate(figure.series):
         content.extend(_dots(series, x, y, figure.x_title, f"point {colour(number)}"))
-    return legend([series.name for series in figure.series]) + frame(
-        content,
-        label=figure.title,
-        x=x,
-        y=y,
-        x_title=figure.x_title,
-        y_title=figure.y_title,
-    )
+    return chart(figure, content, x, y)
 
 
 def _scales(every: Sequence[Series], *, log_x: bool, log_y: bool) -> tuple[Scale, Scale]:
