@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
-from smalti.artifacts import MANIFEST, TENSORS
+from smalti.artifacts import MANIFEST, TENSORS, as_path
 from smalti.errors import ArtifactError, ConfigError, require
 from smalti.training import TrainingOutcome
 
@@ -46,8 +47,9 @@ def named(place: str) -> Iterator[None]:
         raise
 
 
-def require_free(place: Path) -> None:
-    """Hours of work must not end at a place that can't be written."""
+def free_place(run_directory: str | Path) -> Path:
+    """Where to train into; hours of work must not end at a place that can't be written."""
+    place = as_path(run_directory)
     model = place / FOLDER
     require(
         not place.exists() or place.is_dir(),
@@ -60,6 +62,12 @@ def require_free(place: Path) -> None:
         f"{model} exists and is not a trained model; choose a new directory or remove it",
         ArtifactError,
     )
+    return place
+
+
+def writes() -> bool:
+    """Whether this process is the one of several that writes the model."""
+    return not dist.is_initialized() or dist.get_rank() == 0
 
 
 def place_of_model(path: str | Path) -> Path:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
-from smalti.artifacts import as_path
 from smalti.autoencoders import Autoencoder, build_autoencoder
 from smalti.errors import require
 from smalti.priors import Level, LevelsPrior, Prior, build_prior
@@ -23,9 +21,10 @@ from smalti.recipes.images.saved_run import Run, save_run
 from smalti.recipes.run_directories import (
     FOLDER,
     RunOutcome,
+    free_place,
     named,
-    require_free,
     weights_digest,
+    writes,
 )
 from smalti.training import train
 
@@ -41,8 +40,7 @@ def train_run(
         resume: Go on with what is there. Without it, a directory that has been trained into is
             left alone.
     """
-    place = as_path(run_directory)
-    require_free(place)
+    place = free_place(run_directory)
     images = read_training_images(config.data)
     autoencoder = _new_autoencoder(config, images)
     levels = code_levels(autoencoder, *images.train.shape[1:])
@@ -92,7 +90,7 @@ def train_run(
     figures = {name: dict(outcome.evaluation) for name, outcome in stages.items()}
     size = (images.train.shape[1], images.train.shape[2])
     run = Run(config, autoencoder.cpu(), priors, size, images.fingerprint, figures)
-    if not dist.is_initialized() or dist.get_rank() == 0:
+    if writes():
         save_run(run, place)
     return RunOutcome(True, stages, place / FOLDER)
 

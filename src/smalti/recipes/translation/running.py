@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
-from smalti.artifacts import as_path
 from smalti.data import Subwords
 from smalti.errors import ConfigError, require
-from smalti.recipes.run_directories import FOLDER, RunOutcome, named, require_free, weights_digest
+from smalti.recipes.run_directories import (
+    FOLDER,
+    RunOutcome,
+    free_place,
+    named,
+    weights_digest,
+    writes,
+)
 from smalti.recipes.translation.config import TranslationConfig
 from smalti.recipes.translation.saved_run import (
     TranslationRun,
@@ -40,8 +45,7 @@ def train_translation_run(
         resume: Go on with what is there. Without it, a directory that has been trained into is
             left alone.
     """
-    place = as_path(run_directory)
-    require_free(place)
+    place = free_place(run_directory)
     texts = read_training_texts(config.data)
     for pairs in (texts.train, texts.valid):
         if doubt := pairs.doubt():
@@ -94,7 +98,7 @@ def train_translation_run(
         fingerprint=texts.fingerprint,
         figures={STAGE: dict(outcome.evaluation), "decoding": tuned},
     )
-    if not dist.is_initialized() or dist.get_rank() == 0:
+    if writes():
         save_translation_run(run, place)
     return RunOutcome(True, {STAGE: outcome}, place / FOLDER, tuned)
 
