@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smalti.cli.options import Threads, use_threads
+from smalti.cli.options import ImageRun, Images, Limit, Side, Split, Threads, use_threads
 from smalti.cli.output import AsJson, show, tell
 
 if TYPE_CHECKING:
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 
 def encode(
-    run: Annotated[Path, typer.Argument(help="The directory of a trained image model.")],
-    images: Annotated[
-        list[str], typer.Argument(help="A known set, a file, a folder, or several pictures.")
-    ],
+    run: ImageRun,
+    images: Images,
     output: Annotated[Path, typer.Option("--output", "-o", help="The .smt file to write.")],
     lossless: Annotated[
         bool,
@@ -28,11 +26,9 @@ def encode(
         str | None,
         typer.Option(help="What codes by: uniform, unigram, autoregressive. The best one."),
     ] = None,
-    split: Annotated[str, typer.Option(help="Of a set in parts: train, valid or test.")] = "train",
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Resize the middle square of each image to it.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, the first.")] = None,
+    split: Split = "train",
+    size: Side = None,
+    limit: Limit = None,
     compare: Annotated[
         bool, typer.Option(help="Say what PNG and WebP take for the same images, without loss.")
     ] = True,

@@ -10,7 +10,7 @@ import typer
 
 from smalti.cli.evaluating_images import evaluate_images, is_image_model
 from smalti.cli.evaluating_translations import evaluate_translations, is_translation_model
-from smalti.cli.options import Seed, Threads, use_threads
+from smalti.cli.options import Seed, Side, Threads, use_threads
 from smalti.cli.output import AsJson, show
 from smalti.cli.translating import (
     Beam,
@@ -85,9 +85,7 @@ def evaluate(
         str | None,
         typer.Option(help="Of a set in parts: train, valid or test. The test part, or unseen."),
     ] = None,
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Resize the middle square of each image to it.")
-    ] = None,
+    size: Side = None,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,

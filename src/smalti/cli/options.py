@@ -41,6 +41,16 @@ DropLimit = Annotated[
         help="The most that may be lost: 0.5% of the labelled score, or of the outputs' cosine.",
     ),
 ]
+ImageRun = Annotated[Path, typer.Argument(help="The directory of a trained image model.")]
+Images = Annotated[
+    list[str], typer.Argument(help="A known set, a file, a folder, or several pictures.")
+]
+Split = Annotated[str, typer.Option(help="Of a set in parts: train, valid or test.")]
+Side = Annotated[
+    int | None,
+    typer.Option("--size", min=1, help="Resize the middle square of each image to it."),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Only so many, the first.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="For what is left to chance.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to compute with.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]

@@ -8,24 +8,20 @@ from typing import Annotated
 
 import typer
 
-from smalti.cli.options import Threads, use_threads
+from smalti.cli.options import ImageRun, Images, Limit, Side, Split, Threads, use_threads
 from smalti.cli.output import AsJson, show
 
 
 def reconstruct(
-    run: Annotated[Path, typer.Argument(help="The directory of a trained image model.")],
-    images: Annotated[
-        list[str], typer.Argument(help="A known set, a file, a folder, or several pictures.")
-    ],
+    run: ImageRun,
+    images: Images,
     output: Annotated[Path, typer.Option("--output", "-o", help="The directory to write into.")],
     levels: Annotated[
         str | None, typer.Option(help="Decode these levels alone: top, bottom, or 0,2.")
     ] = None,
-    split: Annotated[str, typer.Option(help="Of a set in parts: train, valid or test.")] = "train",
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Resize the middle square of each image to it.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, the first.")] = None,
+    split: Split = "train",
+    size: Side = None,
+    limit: Limit = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smalti.cli.options import Columns, CountsFile, TextFiles, Threads, split_columns, use_threads
+from smalti.cli.options import (
+    Columns,
+    CountsFile,
+    Side,
+    TextFiles,
+    Threads,
+    split_columns,
+    use_threads,
+)
 from smalti.cli.output import AsJson, show, tell
 from smalti.errors import SmaltiError
 
@@ -44,9 +52,7 @@ def report(
         str | None, typer.Option(help="Images for a run: a known set, a file or a folder.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Of these: train, valid or test.")] = None,
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Resize the middle square of each image to it.")
-    ] = None,
+    size: Side = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from smalti.cli.options import Seed, Threads, use_threads
+from smalti.cli.options import ImageRun, Seed, Threads, use_threads
 from smalti.cli.output import AsJson, check_file, show
 
 
 def sample(
-    run: Annotated[Path, typer.Argument(help="The directory of a trained image model.")],
+    run: ImageRun,
     output: Annotated[Path, typer.Option("--output", "-o", help="The PNG file to write.")],
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many images.")] = 64,
     prior: Annotated[
