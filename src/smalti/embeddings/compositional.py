@@ -21,19 +21,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.embeddings.base import BLOCK_ROWS, CompressedEmbedding, Compressor, compressors
-from smalti.embeddings.border import DTYPES
+from smalti.embeddings.base import BLOCK_ROWS, CompressedEmbedding, compressors
 from smalti.embeddings.coded import CodedTable
+from smalti.embeddings.coding import CodeMethod
 from smalti.embeddings.least_squares import refit
 from smalti.embeddings.weighting import row_weights
-from smalti.quantizers.settings import count, flag, number, word
+from smalti.quantizers.settings import count, flag, number
 
 # Against the logarithm of zero, as published.
 TINY = 1e-8
 
 
 @compressors.register("compositional")
-class Compositional(Compressor):
+class Compositional(CodeMethod):
     """Rows as sums of codewords, codes learned by a Gumbel-softmax autoencoder.
 
     Args:
@@ -62,15 +62,12 @@ class Compositional(Compressor):
         power: float = 0.5,
         precision: str = "float16",
     ) -> None:
-        self.num_codebooks = count("num_codebooks", num_codebooks)
-        self.codebook_size = count("codebook_size", codebook_size, least=2, most=1 << 16)
+        super().__init__(num_codebooks, codebook_size, power, precision)
         self.steps = count("steps", steps)
         self.batch = count("batch", batch)
         self.learning_rate = number("learning_rate", learning_rate, above=0)
         self.temperature = number("temperature", temperature, above=0)
         self.refit = flag("refit", refit)
-        self.power = number("power", power, least=0, most=1)
-        self.precision = word("precision", precision, tuple(DTYPES))
 
     def _fit(
         self,

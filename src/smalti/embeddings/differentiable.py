@@ -22,10 +22,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from smalti.codes.packing import bits_of
-from smalti.embeddings.base import CompressedEmbedding, Compressor, compressors
-from smalti.embeddings.border import DTYPES
+from smalti.embeddings.base import CompressedEmbedding, compressors
 from smalti.embeddings.clustering import cluster, decode
 from smalti.embeddings.coded import CodedTable
+from smalti.embeddings.coding import CodeMethod
 from smalti.embeddings.differentiable_table import (
     CHOICES,
     DifferentiableEmbedding,
@@ -77,7 +77,7 @@ def compression_ratio(
 
 
 @compressors.register("differentiable")
-class Differentiable(Compressor):
+class Differentiable(CodeMethod):
     """Differentiable product quantization: ``start`` for a task, ``fit`` for a finished table.
 
     Args:
@@ -108,15 +108,12 @@ class Differentiable(Compressor):
         learning_rate: float = 1e-2,
         power: float = 0.5,
     ) -> None:
+        super().__init__(num_codebooks, codebook_size, power, precision)
         self.choice = word("choice", choice, tuple(CHOICES))
-        self.num_codebooks = count("num_codebooks", num_codebooks)
-        self.codebook_size = count("codebook_size", codebook_size, least=2, most=1 << 16)
         self.shared = flag("shared", shared)
         self.distance_norm = word("distance_norm", distance_norm, NORMALISATIONS)
-        self.precision = word("precision", precision, tuple(DTYPES))
         self.steps = count("steps", steps, least=0)
         self.learning_rate = number("learning_rate", learning_rate, above=0)
-        self.power = number("power", power, least=0, most=1)
 
     def start(self, rows: int, dim: int) -> DifferentiableEmbedding:
         """An untrained table, to be learned with a task; keys start on query vectors."""

@@ -16,17 +16,18 @@ import torch
 from torch import Tensor
 
 from smalti.embeddings.axes import even_axes
-from smalti.embeddings.base import CompressedEmbedding, Compressor, compressors
+from smalti.embeddings.base import CompressedEmbedding, compressors
 from smalti.embeddings.clustering import cluster, decode, means
 from smalti.embeddings.coded import PRECISIONS, CodedTable, as_stored
+from smalti.embeddings.coding import CodeMethod
 from smalti.embeddings.weighting import row_weights
 from smalti.errors import require
 from smalti.quantizers.nearest import nearest
-from smalti.quantizers.settings import count, flag, number, word
+from smalti.quantizers.settings import count, flag
 
 
 @compressors.register("product")
-class Product(Compressor):
+class Product(CodeMethod):
     """Codes of the parts of each row, by weighted k-means.
 
     Args:
@@ -50,12 +51,9 @@ class Product(Compressor):
         power: float = 0.5,
         precision: str = "float16",
     ) -> None:
-        self.num_codebooks = count("num_codebooks", num_codebooks)
-        self.codebook_size = count("codebook_size", codebook_size, least=2, most=1 << 16)
+        super().__init__(num_codebooks, codebook_size, power, precision, PRECISIONS)
         self.rotation = flag("rotation", rotation)
         self.iterations = count("iterations", iterations)
-        self.power = number("power", power, least=0, most=1)
-        self.precision = word("precision", precision, PRECISIONS)
 
     def _fit(
         self,

@@ -17,20 +17,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from smalti.embeddings.base import CompressedEmbedding, Compressor, compressors
+from smalti.embeddings.base import CompressedEmbedding, compressors
 from smalti.embeddings.clustering import cluster
 from smalti.embeddings.coded import PRECISIONS, CodedTable, as_stored
+from smalti.embeddings.coding import CodeMethod
 from smalti.embeddings.least_squares import MOST_CODEWORDS, refit
 from smalti.embeddings.weighting import row_weights
 from smalti.errors import require
-from smalti.quantizers.settings import count, number, word
+from smalti.quantizers.settings import count
 
 # Numbers of a block of scores: 8 MB are 2,048 rows with a beam of 4 and 256 codewords.
 BLOCK_SCORES = 1 << 21
 
 
 @compressors.register("residual")
-class ResidualCodes(Compressor):
+class ResidualCodes(CodeMethod):
     """Sums of codewords, found stage by stage with a beam.
 
     Args:
@@ -57,8 +58,7 @@ class ResidualCodes(Compressor):
         power: float = 0.5,
         precision: str = "float16",
     ) -> None:
-        self.num_codebooks = count("num_codebooks", num_codebooks)
-        self.codebook_size = count("codebook_size", codebook_size, least=2, most=1 << 16)
+        super().__init__(num_codebooks, codebook_size, power, precision, PRECISIONS)
         self.parts = count("parts", parts)
         self.beam = count("beam", beam)
         self.iterations = count("iterations", iterations)
@@ -69,8 +69,6 @@ class ResidualCodes(Compressor):
             f"refits solve for all codewords of a part at once, at most {MOST_CODEWORDS}, got "
             f"{together}: use fewer or smaller codebooks, or refits=0",
         )
-        self.power = number("power", power, least=0, most=1)
-        self.precision = word("precision", precision, PRECISIONS)
 
     def _fit(
         self,
