@@ -6,6 +6,7 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,23 @@ def threads_as_before() -> Iterator[None]:
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small_disk() -> Callable[[int], AbstractContextManager[None]]:
+    """No file can grow beyond so many bytes, as on a disk that is full."""
+    import resource
+
+    @contextmanager
+    def limited(most: int) -> Iterator[None]:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,51 @@
-"""A small image model with weights as they start, and pictures for it."""
+"""Commands run in this process, a small image model as it starts, and pictures for it."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
+
+from smalti.cli.main import run
+
+
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def smalti_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
+    """Runs a command line."""
+
+    def command(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["smalti", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            run()
+        return Done(int(ended.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def command(
+    smalti_command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Done]:
+    """Runs a command line in an empty directory."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return smalti_command
 
 
 @pytest.fixture(scope="session")

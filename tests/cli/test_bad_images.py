@@ -7,9 +7,8 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,17 +37,6 @@ def refused(done: Result) -> str:
     assert isinstance(done.exception, SmaltiError), done
     assert done.stdout == ""
     return str(done.exception)
-
-
-@contextmanager
-def small_disk(most: int) -> Iterator[None]:
-    """No file can grow beyond so many bytes, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -127,7 +115,7 @@ def test_training_on_bad_images_is_refused_before_anything_is_written(
 
 @pytest.mark.parametrize("command", ["encode", "decode", "reconstruct", "sample"])
 def test_a_full_disk_leaves_the_older_output_or_none(
-    model: Path, pictures: list[Path], tmp_path: Path, command: str
+    model: Path, pictures: list[Path], tmp_path: Path, command: str, small_disk: Any
 ) -> None:
     file = tmp_path / "source.smt"
     assert here("encode", model, *pictures, "-o", file).exit_code == 0
@@ -190,7 +178,7 @@ def weights(run: Path) -> bytes:
 # What does not fit: the first line, the second checkpoint's report, pictures, a checkpoint.
 @pytest.mark.parametrize("most", [10, 400, 800, 5000])
 def test_training_on_a_full_disk_says_so_and_goes_on_when_there_is_room(
-    config: Path, trained: Path, tmp_path: Path, most: int
+    config: Path, trained: Path, tmp_path: Path, most: int, small_disk: Any
 ) -> None:
     run = tmp_path / "run"
     with small_disk(most):
@@ -207,7 +195,7 @@ def test_training_on_a_full_disk_says_so_and_goes_on_when_there_is_room(
 
 
 def test_a_model_that_can_not_be_saved_leaves_the_older_one(
-    config: Path, trained: Path, tmp_path: Path
+    config: Path, trained: Path, tmp_path: Path, small_disk: Any
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(trained, run)

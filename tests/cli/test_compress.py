@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shlex
 import shutil
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
 
 import smalti
-from smalti.cli.main import run
 from smalti.data import count_tokens, read_texts
 from smalti.embeddings import compressors
+
+from .conftest import Done
 
 transformers = pytest.importorskip("transformers")
 DENSE = 400 * 24 * 4
 QUICK = ("--method", "product", "--set", "num_codebooks=6", "--set", "codebook_size=16")
-
-
-class Done(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -43,24 +33,6 @@ def interrupts_are_heeded() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Done]:
-    """Runs a command line in an empty directory."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-
-    def typed(*arguments: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["smalti", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            run()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
-
-    return typed
 
 
 @pytest.fixture
@@ -434,20 +406,9 @@ def test_damaged_weights_are_one_line(
     assert nothing_here()
 
 
-@contextmanager
-def small_disk(most: int) -> Iterator[None]:
-    """No file can grow beyond so many bytes, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 @pytest.mark.parametrize("most", [100, 8000, 20_000])
 def test_a_full_disk_is_one_line_and_leaves_nothing(
-    most: int, command: Callable[..., Done], encoder: Path, short_file: Path
+    most: int, command: Callable[..., Done], encoder: Path, short_file: Path, small_disk: Any
 ) -> None:
     with small_disk(most):
         done = command("compress", encoder, "--text", short_file, *QUICK, "-o", "deep/small")
@@ -459,7 +420,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
 
 def test_a_full_disk_leaves_an_older_result_as_it_is(
-    command: Callable[..., Done], encoder: Path, short_file: Path
+    command: Callable[..., Done], encoder: Path, short_file: Path, small_disk: Any
 ) -> None:
     arguments = ("compress", encoder, "--text", short_file, "-o", "small")
     assert command(*arguments, *QUICK).status == 0
@@ -557,7 +518,7 @@ def test_a_file_that_can_not_be_written_is_found_before_the_work(
 
 @pytest.mark.parametrize("most", [100, 4000])
 def test_a_full_disk_leaves_no_half_frontier(
-    most: int, command: Callable[..., Done], encoder: Path, short_file: Path
+    most: int, command: Callable[..., Done], encoder: Path, short_file: Path, small_disk: Any
 ) -> None:
     older = '{"trials": []}'
     Path("frontier.json").write_text(older)

@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
 
 import smalti
-from smalti.cli.main import run
 from smalti.data import count_tokens
 from smalti.embeddings import build_compressor
+
+from .conftest import Done
 
 transformers = pytest.importorskip("transformers")
 
 TEXTS = [f"w{5 + number % 60} w{50 + number % 40} w7" for number in range(40)]
 BERT = {"vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
 LLAMA = {**BERT, "intermediate_size": 16, "num_key_value_heads": 2, "tie_word_embeddings": True}
-
-
-class Done(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def smalti_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Done]:
-    """Runs a command line."""
-
-    def command(*arguments: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["smalti", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            run()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
-
-    return command
 
 
 @pytest.fixture(scope="module")

@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from smalti.cli.main import run
+from .conftest import Done
 
 pytest.importorskip("transformers")
 QUICK = ("--method", "product", "--set", "num_codebooks=6", "--set", "codebook_size=16")
-
-
-class Done(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Done]:
-    """Runs a command line in an empty directory."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-
-    def typed(*arguments: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["smalti", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            run()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
-
-    return typed
 
 
 @pytest.fixture

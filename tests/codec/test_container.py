@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,18 +118,7 @@ def test_headers_that_lack_something_are_refused() -> None:
             read_header({**whole, **bad}, Path("file"))
 
 
-@contextmanager
-def small_disk(most: int) -> Iterator[None]:
-    """No file can grow beyond so many bytes, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_full_disk_leaves_what_was_there(file: Path) -> None:
+def test_a_full_disk_leaves_what_was_there(file: Path, small_disk: Any) -> None:
     before = file.read_bytes()
     with small_disk(100), pytest.raises(ArtifactError, match="can't write"):
         write_file(file, {**HEADER, "count": 9}, BLOCKS)
