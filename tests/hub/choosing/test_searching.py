@@ -137,7 +137,8 @@ def test_a_turned_table_does_not_decide_over_those_of_other_methods(
 def test_a_near_tie_leaves_out_neither_turned_tiers_nor_plain_ones(
     first_turned: float, first_plain: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cosines = {turned(4): first_turned, turned(6): 0.8, integers(4): first_plain, integers(6): 0.8}
+    others = {turned(6): 0.8, integers(6): 0.8, integers(2): 0.5}
+    cosines = {turned(4): first_turned, integers(4): first_plain, **others}
     search = told_search(cosines, monkeypatch)
     search.within(50)
     assert {trial.compressor for trial in search.trials} == set(cosines)
