@@ -142,6 +142,25 @@ class Bars(Figure):
 
 
 @dataclass(frozen=True)
+class Spreads(Figure):
+    """A number for each of some names, with how far it varies.
+
+    Args:
+        title: What it shows.
+        value_title: What the numbers are.
+        names: The names.
+        values: The numbers.
+        spreads: How far each varies to both sides; None where that is not known.
+    """
+
+    kind: ClassVar[str] = "spreads"
+    value_title: str
+    names: Sequence[str]
+    values: Sequence[float]
+    spreads: Sequence[float | None]
+
+
+@dataclass(frozen=True)
 class Listing(Figure):
     """A table to read.
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from smalti.artifacts import write_file
 from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, check_file, show, tell
 from smalti.errors import ConfigError
@@ -25,7 +24,10 @@ def reproduce(
     work: Annotated[Path, typer.Option(help="Where unfinished runs lie.")] = Path("runs/reproduce"),
     listed: Annotated[bool, typer.Option("--list", help="Show all tables.")] = False,
     page: Annotated[
-        Path | None, typer.Option(help="Write the page of all verdicts, such as docs/papers.md.")
+        Path | None,
+        typer.Option(
+            help="Write the page of all verdicts and its figures, such as docs/papers.md."
+        ),
     ] = None,
     show_only: Annotated[bool, typer.Option("--show", help="Run nothing; print.")] = False,
     threads: Threads = None,
@@ -45,10 +47,10 @@ def reproduce(
         show([state(table, scale, results) for table in known_tables()], as_json, whole=True)
         return
     if page is not None:
-        from smalti.experiments.page import page as made
+        from smalti.experiments.page import write_page
 
         check_file(page)
-        write_file(page, made(known_tables(), scale, results))
+        write_page(page, known_tables(), scale, results)
         show({"page": str(page)}, as_json)
         return
     assert name is not None  # checked above

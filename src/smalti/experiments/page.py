@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from smalti.artifacts import write_file
+from smalti.experiments.drawings import FOLDER, drawings
 from smalti.experiments.summary import shown, summary
 from smalti.experiments.table import Scale, Table
 
@@ -14,8 +16,27 @@ OPENING = """# What the papers say, and what we measured
 This page is made by `smalti reproduce --page docs/papers.md` from the files in results/; do not
 edit it. Each table names its scale: `laptop` is sized for two cores, so absolute numbers differ
 from the papers', and only what is compared within a table can be trusted. Numbers are means over
-seeds, with the standard deviation in brackets.
+seeds, with the standard deviation in brackets. A claim holds where all of its comparisons come
+out, by their means; where seeds overlap, that is said. What is wrong or silent in the papers
+beside their tables is in [papers-notes.md](papers-notes.md).
 """
+
+
+def write_page(path: Path, tables: Iterable[Table], scale: Scale, folder: Path) -> None:
+    """Write the page, and its figures into a folder beside it.
+
+    Args:
+        path: Of the page.
+        tables: All that are to stand in it.
+        scale: Whose results.
+        folder: Where they lie.
+    """
+    every = list(tables)
+    for name, drawing in drawings(every, scale, folder).items():
+        place = path.parent / FOLDER / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_file(place, drawing)
+    write_file(path, page(every, scale, folder))
 
 
 def page(tables: Iterable[Table], scale: Scale, folder: Path) -> str:
@@ -53,8 +74,18 @@ def _section(one: dict[str, Any]) -> Iterator[str]:
     if one["untestable"]:
         yield f"Can't be tested here: {one['untestable']}."
         yield ""
-    else:
+    elif any(row["seeds"] for row in one["arms"]):
         yield from _rows(one)
+        if one["drawn"]:
+            label = next(m["label"] for m in one["metrics"] if m["name"] == one["drawn"])
+            yield f"![{label}]({FOLDER}/{one['table']}.svg)"
+            yield ""
+    else:
+        yield (
+            f"Not measured yet: `smalti reproduce {one['table']} --scale {one['scale']}` runs its "
+            f"{len(one['arms'])} arms, about {one['minutes']:g} minutes each."
+        )
+        yield ""
     for claim in one["claims"]:
         yield f"- **{claim['verdict']}**: {claim['claim']} {claim['why']}".rstrip()
         for line in claim["evidence"]:

@@ -68,6 +68,7 @@ class Table:
         seeds: How many a scale has; one where nothing is said.
         minutes: What an arm takes at a scale, about.
         unit: What the paper's numbers are measured in, where it is not ours.
+        drawn: The metric of its figure; none where nothing is drawn.
         untestable: Why nothing can be measured here; None where it can.
     """
 
@@ -84,6 +85,7 @@ class Table:
     seeds: Mapping[Scale, int] = field(default_factory=dict)
     minutes: Mapping[Scale, float] = field(default_factory=dict)
     unit: str = ""
+    drawn: str = ""
     untestable: str | None = None
 
     def arm(self, name: str) -> Arm:
@@ -145,6 +147,10 @@ def declare(table: Table) -> Table:
     require(table.name not in _tables, f"two tables are called {table.name}")
     names = [arm.name for arm in table.arms]
     require(len(set(names)) == len(names), f"two arms of {table.name} have the same name")
+    require(
+        not table.drawn or table.drawn in {metric.name for metric in table.metrics},
+        f"{table.name} is to draw {table.drawn}, which is no metric of its",
+    )
     for claim in table.claims:
         unknown = {name for name in claim.arms() if name not in names}
         require(not unknown, f"a claim of {table.name} names {sorted(unknown)}, which is no arm")

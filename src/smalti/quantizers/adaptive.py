@@ -45,6 +45,7 @@ class Adaptive(Quantizer):
         alpha: How strongly an encoder is held to the codewords it chose.
         beta: Weight of all codebooks' losses together.
         decay: Of the moving averages.
+        learning: Of the codebooks: ``"ema"``, moving averages, or ``"gradient"``.
         update: Whether ``"all"`` codebooks learn from each vector (as published) or only
             the ``"selected"`` one.
         selection: ``"location"``, or ``"slab"`` for the study of the published code: inputs
@@ -74,6 +75,7 @@ class Adaptive(Quantizer):
         alpha: float = 0.25,
         beta: float = 1.0,
         decay: float = 0.99,
+        learning: str = "ema",
         update: str = "all",
         selection: str = "location",
         selector: str = "attention",
@@ -105,6 +107,7 @@ class Adaptive(Quantizer):
         self.alpha = number("alpha", alpha, least=0)
         self.beta = number("beta", beta, least=0)
         self.decay = number("decay", decay, least=0, below=1)
+        self.learning = word("learning", learning, ("ema", "gradient"))
         self.update, self.selection, self.schedule = update, selection, schedule
         self.selector = selector
         self.temperature, self.final_temperature = temperature, final_temperature
@@ -113,7 +116,8 @@ class Adaptive(Quantizer):
         self.project_in = nn.ModuleList(nn.Linear(dim, width) for _, width in self.pool)
         self.project_out = nn.ModuleList(nn.Linear(width, dim) for _, width in self.pool)
         self.books = nn.ModuleList(
-            VectorQuantizer(width, size, decay=decay, beta=alpha) for size, width in self.pool
+            VectorQuantizer(width, size, learning=learning, decay=decay, beta=alpha)
+            for size, width in self.pool
         )
         if selector == "attention":
             self.keys = nn.Parameter(torch.randn(len(pool), dim))

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from smalti.autoencoders import CodedAutoencoder, gradient_gap
+from smalti.autoencoders import Autoencoder, CodedAutoencoder, Convolutional, gradient_gap
+from smalti.data.images import Images as ImageSet
 from smalti.errors import ConfigError, SmaltiError
 from smalti.experiments.kinds.base import Kind, Measured, kinds
 from smalti.recipes.images import (
@@ -19,7 +20,9 @@ from smalti.recipes.images import (
     read_unseen_images,
     train_run,
 )
-from smalti.training import as_settings
+from smalti.recipes.images.codebook_balance import place_figures
+from smalti.recipes.images.coding import encode_all, has_codes
+from smalti.training import as_settings, read_journal
 
 # Images for the gradient gap, a mean over images.
 GAP_IMAGES = 256
@@ -41,15 +44,23 @@ class Images(Kind):
         if limit is not None:
             images = images.select(range(min(limit, len(images))))
         found = evaluate_run(run, images)
+        course = [
+            {"step": line["step"], **line["metrics"]}
+            for line in read_journal(place / "autoencoder")
+            if line["kind"] == "evaluate"
+        ]
         metrics = {
             **_quality(found),
             **_rates(found),
             **_codes(found),
+            **_places(run, images),
             **_gap(run, images.pixels[:GAP_IMAGES]),
-            "parameters": float(sum(one.numel() for one in run.autoencoder.parameters())),
+            **_on_the_way(course, config.training.steps or 0),
+            **_numbers(run.autoencoder),
             "training_seconds": sum(stage.seconds for stage in outcome.stages.values()),
         }
-        return Measured(metrics, {"part": part, "evaluation": found.as_dict()})
+        details = {"part": part, "evaluation": found.as_dict(), "course": course}
+        return Measured(metrics, details)
 
 
 def _quality(found: Evaluation) -> dict[str, float]:
@@ -89,6 +100,43 @@ def _codes(found: Evaluation) -> dict[str, float]:
     if known:
         made["shared_bits"] = sum(known) / len(known)
     return made
+
+
+def _places(run: Run, images: ImageSet) -> dict[str, float]:
+    """What a place costs, a pool's choice included, and how many of all codewords occur."""
+    if not isinstance(run.autoencoder, Convolutional) or not has_codes(run.autoencoder):
+        return {}
+    (codes,) = encode_all(run.autoencoder, images.pixels)
+    told = place_figures(run.autoencoder.quantizer, codes)
+    # A pool's words share their numbers: only here are they told apart.
+    made = {"place_bits": told["rate_bits"], "used_share": told["codes_in_use"] / told["codewords"]}
+    shares = enumerate(told["shares"] or ())
+    return made | {f"share_{book}": share for book, share in shares}
+
+
+def _on_the_way(course: list[dict[str, Any]], steps: int) -> dict[str, float]:
+    """Held-out figures of the first evaluation, after a quarter of all steps, and of the last."""
+    if len(course) < 2:
+        return {}
+    quarter = next(line for line in course if line["step"] >= steps / 4)
+    stops = {"first": course[0], "quarter": quarter, "last": course[-1]}
+    return {
+        f"{stop}_{name.replace('/', '_')}": float(value)
+        for stop, line in stops.items()
+        for name, value in line.items()
+        if name != "step" and value is not None
+    }
+
+
+def _numbers(model: Autoencoder) -> dict[str, float]:
+    """What is stored: weights of the network, and numbers of the codebooks."""
+    books = {
+        name: part.numel()
+        for name, part in (*model.named_parameters(), *model.named_buffers())
+        if name.endswith("codewords")
+    }
+    weights = sum(p.numel() for name, p in model.named_parameters() if name not in books)
+    return {"parameters": float(weights), "codebook_numbers": float(sum(books.values()))}
 
 
 def _gap(run: Run, pixels: torch.Tensor) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""The papers' tables, one file a paper."""
+"""The papers' tables, one file a table or a few that belong together."""

@@ -3,7 +3,7 @@
 from smalti.recipes.images.codebook_balance.arms import Arm, pairs_of, require_pairs
 from smalti.recipes.images.codebook_balance.defaults import default_config, default_source
 from smalti.recipes.images.codebook_balance.findings import ArmFigures, Findings
-from smalti.recipes.images.codebook_balance.measuring import measure
+from smalti.recipes.images.codebook_balance.measuring import measure, place_figures
 from smalti.recipes.images.codebook_balance.study import tune_codebook
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "default_source",
     "measure",
     "pairs_of",
+    "place_figures",
     "require_pairs",
     "tune_codebook",
 ]

@@ -57,23 +57,38 @@ def measure(run: Run, images: Images, known: Images) -> dict[str, Any]:
     (codes,), (seen,) = encode_all(model, images.pixels), encode_all(model, known.pixels)
     mse = _square_error(model, images, codes)
     places = codes[0, ..., 0].numel() / images.pixels[0].numel()
-    shares = _shares(model.quantizer, codes)
-    choice = 0.0 if shares is None else float(torch.special.entr(shares).sum()) / math.log(2)
-    rate = choice + _word_bits(model.quantizer, shares)
     coded = _coded_bits(model.quantizer, codes, seen)
     gap, relative = _gap(model, images.pixels[:GAP_IMAGES])
-    usage = _usage(model.quantizer, codes)
+    told = place_figures(model.quantizer, codes)
     return {
         "images": len(images),
         "mse_0_to_1": mse,
         "psnr_db": psnr(mse) if mse > 0 else None,
-        "rate_bits": rate,
-        "rate_bits_per_dim": rate * places,
+        **told,
+        "rate_bits_per_dim": told["rate_bits"] * places,
         "coded_bits": coded,
         "coded_bits_per_dim": coded * places,
-        **usage,
         "gradient_gap": gap,
         "relative_gradient_gap": relative,
+    }
+
+
+def place_figures(quantizer: Quantizer, codes: Tensor) -> dict[str, Any]:
+    """What a place of grids of codes tells.
+
+    Args:
+        quantizer: That of the grids.
+        codes: ``(n, height, width, num_codebooks)``.
+
+    Returns:
+        ``rate_bits`` where all words of a codebook are equally likely, ``codes_in_use`` of
+        ``codewords``, ``selection_bits`` and ``shares`` of a pool's codebooks, else None.
+    """
+    shares = _shares(quantizer, codes)
+    choice = 0.0 if shares is None else float(torch.special.entr(shares).sum()) / math.log(2)
+    return {
+        "rate_bits": choice + _word_bits(quantizer, shares),
+        **_usage(quantizer, codes),
         "selection_bits": None if shares is None else choice,
         "shares": None if shares is None else shares.tolist(),
     }

@@ -1,0 +1,131 @@
+"""Table 1 of the paper on depthwise quantization, in bits: distortion, rate and their sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smalti.experiments.claims import Claim, Less
+from smalti.experiments.table import Arm, Scale, Table, declare
+from smalti.experiments.tables.depthwise_quantizers import PAPER, plain, several
+from smalti.experiments.tables.small_images import (
+    DISTORTION,
+    IN_USE,
+    MIXTURE,
+    MSE,
+    PRIOR,
+    PRIOR_SCALES,
+    RATE,
+    SMALL,
+    SUM,
+)
+
+declare(
+    Table(
+        name="depthwise-likelihood",
+        paper=PAPER,
+        where="Table 1, CIFAR-10",
+        title="Bits a dimension of CIFAR-10: distortion, rate and their sum",
+        kind="images",
+        base={**SMALL, **PRIOR, "model.likelihood": MIXTURE, "training.steps": 3000},
+        scales=PRIOR_SCALES,
+        seeds={"laptop": 3},
+        minutes={"tiny": 0.1, "laptop": 10, "paper": 900},
+        arms=(
+            Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"bits_per_dim": 2.52}),
+            Arm("repeated 5 x 64", several("repeated", 5, 64)),
+            Arm("residual 5 x 64", several("residual", 5, 64)),
+            Arm("plain VQ 64", plain(64)),
+            Arm("plain VQ 181, 16 x 16", plain(181, **{"model.halvings": 1})),
+        ),
+        metrics=(DISTORTION, RATE, SUM, MSE, IN_USE),
+        drawn="bits_per_dim",
+        unit="2.52 are nats of distortion alone: 3.64 bits, and 0.94 bits of rate on top",
+        claims=(
+            Claim(
+                "The model reaches 2.52 bits/dim, better than all likelihood models.",
+                untestable="the published width and 400 epochs need an accelerator",
+                why="The loss of the published code is in nats and leaves the codes out. In bits, "
+                "with the codes under a uniform prior, the same figures are 4.57 bits/dim.",
+            ),
+            Claim(
+                "At the same nominal rate depthwise codes give a better likelihood.",
+                (
+                    Less("bits_per_dim", "depthwise 5 x 64", "repeated 5 x 64"),
+                    Less("bits_per_dim", "depthwise 5 x 64", "residual 5 x 64"),
+                    Less("bits_per_dim", "depthwise 5 x 64", "plain VQ 181, 16 x 16"),
+                ),
+                why="The paper compares with the first alone. Residual codes, and plain codes on "
+                "a finer grid, spend the same bits better.",
+            ),
+        ),
+    )
+)
+
+# By the side of the images: what the paper reports, and settings of ours.
+IMAGENET: dict[int, tuple[float, dict[str, Any]]] = {
+    32: (3.12, {}),
+    # Half of the steps with images of half the side; the grid of codes stays 8 x 8.
+    64: (
+        2.89,
+        {
+            "model.halvings": 3,
+            "training.steps": 1000,
+            "data.growing": [{"size": 32, "steps": 500}],
+        },
+    ),
+}
+SMALLER: dict[int, dict[str, Any]] = {
+    32: {"data.size": 8},
+    64: {"data.size": 8, "data.growing": [{"size": 4, "steps": 2}]},
+}
+LONGER: dict[int, dict[str, Any]] = {
+    32: {},
+    64: {"data.growing": [{"size": 32, "steps": 15_000}]},
+}
+
+
+def _scales(side: int) -> dict[Scale, dict[str, Any]]:
+    return {
+        "tiny": {**PRIOR_SCALES["tiny"], **SMALLER[side]},
+        "laptop": {},
+        "paper": {**PRIOR_SCALES["paper"], **LONGER[side]},
+    }
+
+
+for _side, (_reported, _own) in IMAGENET.items():
+    declare(
+        Table(
+            name=f"depthwise-likelihood-imagenet-{_side}",
+            paper=PAPER,
+            where=f"Table 1, ImageNet-{_side}",
+            title=f"Bits a dimension of Tiny-ImageNet at {_side} x {_side}",
+            kind="images",
+            base={
+                **SMALL,
+                **PRIOR,
+                "model.likelihood": MIXTURE,
+                "data.source": "tiny_imagenet",
+                "data.size": _side,
+                **_own,
+            },
+            scales=_scales(_side),
+            minutes={"tiny": 0.1, "laptop": 6 if _side == 32 else 10, "paper": 1500},
+            arms=(
+                Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"bits_per_dim": _reported}),
+                Arm("repeated 5 x 64", several("repeated", 5, 64)),
+                Arm("residual 5 x 64", several("residual", 5, 64)),
+            ),
+            metrics=(DISTORTION, RATE, SUM, MSE, IN_USE),
+            unit="most likely nats of distortion alone, as for CIFAR-10; all of ImageNet",
+            claims=(
+                Claim(
+                    f"At {_side} x {_side} depthwise codes give the better likelihood too.",
+                    (
+                        Less("bits_per_dim", "depthwise 5 x 64", "repeated 5 x 64"),
+                        Less("bits_per_dim", "depthwise 5 x 64", "residual 5 x 64"),
+                    ),
+                    why="10,000 images of Tiny-ImageNet stand in for 1.2 million.",
+                ),
+            ),
+        )
+    )
