@@ -38,6 +38,11 @@ def test_evidence_says_when_seeds_overlap() -> None:
     assert "overlap" in overlapping[0]
 
 
+def test_evidence_of_one_seed_says_so() -> None:
+    (line,) = judge(Claim("", (Less("rate", "b", "a"),)), FOUND).evidence
+    assert line.endswith("one seed")
+
+
 def test_what_cannot_be_tested_gives_its_reason() -> None:
     verdict = judge(Claim("faster on a GPU", untestable="there is no GPU"), FOUND)
     assert (verdict.word, verdict.evidence) == ("can't be tested here", ("there is no GPU",))

@@ -167,3 +167,13 @@ def test_a_random_selector_takes_each_codebook_as_often_in_training_and_in_evalu
 def test_a_random_selector_has_nothing_to_learn() -> None:
     learned = dict(Adaptive(8, POOL, selector="random").named_parameters())
     assert all(name.startswith(("project_in", "project_out")) for name in learned)
+
+
+def test_codebooks_learn_by_gradients_where_that_is_asked_for() -> None:
+    torch.manual_seed(0)
+    layer = Adaptive(8, POOL, learning="gradient")
+    out = layer(torch.randn(50, 8))
+    out.loss.backward()
+    # The pull of the vectors on their codewords, at the weight 1 of all codebooks together.
+    assert all(book.book.codewords.grad.abs().sum() > 0 for book in layer._books())
+    assert not any(p.requires_grad for p in Adaptive(8, POOL)._books()[0].book.parameters())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Word = Literal[
-    "holds", "holds in part", "does not hold", "not measured yet", "can't be tested here"
+    "holds", "holds in part", "does not hold", "can't be tested here", "not measured yet"
 ]
 
 # Of one arm: a list of measurements, one a seed, for each metric.
@@ -33,14 +33,17 @@ class Less:
     other_metric: str | None = None
     factor: float = 1.0
 
-    def difference(self, found: Measurements) -> tuple[float, float, bool] | None:
-        """Both means, and whether all seeds of one lie below all of the other; None if open."""
+    def difference(self, found: Measurements) -> tuple[float, float, str] | None:
+        """Both means, and a word on how sure their order is; None where one is missing."""
         small = found.get(self.less, {}).get(self.metric, ())
         large = found.get(self.more, {}).get(self.other_metric or self.metric, ())
         if not small or not large:
             return None
         scaled = [self.factor * value for value in large]
-        return statistics.mean(small), statistics.mean(scaled), max(small) < min(scaled)
+        alone = len(small) == len(large) == 1
+        overlap = max(small) >= min(scaled) and max(scaled) >= min(small)
+        sure = "one seed" if alone else "seeds overlap" if overlap else ""
+        return statistics.mean(small), statistics.mean(scaled), sure
 
 
 @dataclass(frozen=True)
@@ -92,15 +95,14 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
         seen = one.difference(found)
         if seen is None:
             return Verdict("not measured yet", (f"{one.less} or {one.more} is missing",))
-        small, large, apart = seen
+        small, large, sure = seen
         came_out.append(small < large)
         label = (labels or {}).get(one.metric, one.metric)
         times = "" if one.factor == 1 else f"{one.factor:g} times "
         sign = "<" if small < large else ">=" if large < small else "="
-        sure = "" if apart or small >= large else ", seeds overlap"
         evidence.append(
             f"{label}: {one.less} {small:.4g} {sign} {times}{one.more} "
-            f"{large / one.factor:.4g}{sure}"
+            f"{large / one.factor:.4g}{', ' if sure else ''}{sure}"
         )
     if all(came_out):
         return Verdict("holds", tuple(evidence))

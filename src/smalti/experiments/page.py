@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from smalti.artifacts import write_file
+from smalti.experiments.claims import Word
 from smalti.experiments.drawings import FOLDER, drawings
 from smalti.experiments.summary import shown, summary
 from smalti.experiments.table import Scale, Table
@@ -20,6 +22,8 @@ seeds, with the standard deviation in brackets. A claim holds where all of its c
 out, by their means; where seeds overlap, that is said. What is wrong or silent in the papers
 beside their tables is in [papers-notes.md](papers-notes.md).
 """
+# Of verdicts: what was found out comes first.
+ORDER: tuple[Word, ...] = get_args(Word)
 
 
 def write_page(path: Path, tables: Iterable[Table], scale: Scale, folder: Path) -> None:
@@ -56,12 +60,15 @@ def page(tables: Iterable[Table], scale: Scale, folder: Path) -> str:
 
 
 def _verdicts(summaries: list[dict[str, Any]]) -> Iterator[str]:
+    claims = [(claim, one["table"]) for one in summaries for claim in one["claims"]]
+    counts = Counter(claim["verdict"] for claim, _ in claims)
+    words = ", ".join(f"{counts[word]} {word}" for word in ORDER if counts[word])
+    yield f"Of {len(claims)} claims: {words}."
+    yield ""
     yield "| claim | verdict | measured in |"
     yield "|---|---|---|"
-    for one in summaries:
-        for claim in one["claims"]:
-            place = f"[{one['table']}](#{one['table']})"
-            yield f"| {claim['claim']} | **{claim['verdict']}** | {place} |"
+    for claim, table in sorted(claims, key=lambda pair: ORDER.index(pair[0]["verdict"])):
+        yield f"| {claim['claim']} | **{claim['verdict']}** | [{table}](#{table}) |"
 
 
 def _section(one: dict[str, Any]) -> Iterator[str]:

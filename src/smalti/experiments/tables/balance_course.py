@@ -90,7 +90,7 @@ declare(
             Claim(
                 "The pool has a lower gradient gap than the widest pair.",
                 (Less("last_relative_gradient_gap", "adaptive", pair(128)),),
-                why="It chooses narrow codebooks, whose gap is small by themselves.",
+                why="The gap of the codebooks that it chooses, whose width decides it.",
             ),
         ),
     )

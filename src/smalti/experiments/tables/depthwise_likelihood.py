@@ -55,7 +55,7 @@ declare(
                     Less("bits_per_dim", "depthwise 5 x 64", "plain VQ 181, 16 x 16"),
                 ),
                 why="The paper compares with the first alone. Residual codes, and plain codes on "
-                "a finer grid, spend the same bits better.",
+                "a finer grid, spend as many bits.",
             ),
         ),
     )

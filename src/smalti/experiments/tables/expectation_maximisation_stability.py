@@ -92,7 +92,7 @@ declare(
             Claim(
                 "Soft EM keeps more codes than hard EM from codewords that start on data.",
                 _more_in_use("data", 5, 10),
-                why="From such a start hard EM has little to lose.",
+                why="A start that the paper does not try.",
             ),
             Claim(
                 "Soft EM has the lower error.",

@@ -1,0 +1,90 @@
+"""The page of verdicts is what the results give, no more and no less."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from smalti.errors import ConfigError
+from smalti.experiments import Result, known_tables, table_named
+from smalti.experiments.drawings import drawings
+from smalti.experiments.page import page, write_page
+from smalti.experiments.results import write_result
+from smalti.experiments.table import declare
+
+ROOT = Path(__file__).parent.parent.parent
+TABLE = table_named("depthwise-likelihood")
+
+
+def add_results(folder: Path, arm: str, numbers: list[float]) -> None:
+    """Results of an arm as a run would leave them, one a seed."""
+    own = TABLE.arm(arm)
+    for seed, number in enumerate(numbers):
+        result = Result(
+            table=TABLE.name,
+            arm=arm,
+            scale="laptop",
+            seed=seed,
+            spec={},
+            spec_hash=TABLE.spec_hash(own, "laptop"),
+            source_hash="",
+            metrics={"bits_per_dim": number},
+            details={},
+            seconds=1.0,
+            machine={},
+            versions={},
+        )
+        write_result(folder, TABLE, own, result)
+
+
+def test_the_committed_page_is_what_the_results_give() -> None:
+    made = page(known_tables(), "laptop", ROOT / "results")
+    assert (ROOT / "docs" / "papers.md").read_text() == made, (
+        "run: smalti reproduce --page docs/papers.md"
+    )
+
+
+def test_the_committed_figures_are_what_the_results_give() -> None:
+    made = drawings(known_tables(), "laptop", ROOT / "results")
+    committed = {path.name: path.read_text() for path in (ROOT / "docs" / "figures").glob("*.svg")}
+    assert committed == made, "run: smalti reproduce --page docs/papers.md"
+
+
+def test_every_claim_can_be_decided_or_says_why_not() -> None:
+    claims = [claim for table in known_tables() for claim in table.claims]
+    assert len(claims) >= 25
+    assert len({claim.sentence for claim in claims}) == len(claims)
+
+
+def test_a_page_has_means_spreads_verdicts_and_a_figure(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    add_results(results, "depthwise 5 x 64", [5.0, 5.2])
+    add_results(results, "repeated 5 x 64", [5.4])
+    add_results(results, "residual 5 x 64", [5.0])
+    add_results(results, "plain VQ 181, 16 x 16", [5.6])
+    write_page(tmp_path / "docs" / "verdicts.md", [TABLE], "laptop", results)
+    text = (tmp_path / "docs" / "verdicts.md").read_text()
+    # By hand: the mean of 5.0 and 5.2 is 5.1, their standard deviation 0.1414.
+    assert "5.1 (0.14); paper 2.52" in text
+    # Better than two of three.
+    assert "**holds in part**: At the same nominal rate" in text
+    assert f"(figures/{TABLE.name}.svg)" in text
+    drawn = (tmp_path / "docs" / "figures" / f"{TABLE.name}.svg").read_text()
+    # Four arms were measured, one with a spread.
+    shapes = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]
+    assert shapes.count("circle") == 4
+
+
+def test_a_table_without_results_says_what_runs_it(tmp_path: Path) -> None:
+    text = page([TABLE], "laptop", tmp_path)
+    assert "smalti reproduce depthwise-likelihood --scale laptop" in text
+    assert "**not measured yet**" in text
+    assert drawings([TABLE], "laptop", tmp_path) == {}
+
+
+def test_only_a_metric_of_the_table_can_be_drawn() -> None:
+    with pytest.raises(ConfigError, match="no metric"):
+        declare(dataclasses.replace(TABLE, name="other", drawn="beauty"))
