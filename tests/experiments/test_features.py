@@ -50,8 +50,9 @@ def test_the_features_tell_the_classes_apart_that_the_network_was_trained_for() 
     found = (scores + saved["module.linear.bias"]).argmax(dim=1)
     labels = read_images("cifar10", "test").labels
     assert labels is not None
+    assert len(labels) == 2000, "every tenth image is compared"
     # Published: 92 % on the whole test set.
-    assert float((found == labels[:200]).float().mean()) > 0.85
+    assert float((found == labels[::10]).float().mean()) > 0.85
 
 
 def test_weights_that_are_missing_name_their_file_and_where_to_get_it(

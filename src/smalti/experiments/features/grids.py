@@ -9,7 +9,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from smalti.data.images import Images, read_images, split
+from smalti.data.images import Images, read_images, resized, split
 from smalti.errors import ConfigError, DataError
 from smalti.experiments.features.cifar_resnet import trained_resnet, untrained_resnet
 from smalti.experiments.features.efficientnet import trained_efficientnet
@@ -51,28 +51,34 @@ def feature_grids(settings: FeatureSettings) -> tuple[Tensor, Tensor]:
     if settings.network not in NETWORKS:
         known = ", ".join(NETWORKS)
         raise ConfigError(f"there is no network {settings.network!r}; known: {known}")
-    train, test = _images(settings)
+    train, test = _images(settings.source)
     network = NETWORKS[settings.network]().eval()
-    return _maps(network, train, settings.train), _maps(network, test, settings.test)
+    return (
+        _maps(network, _some(train, settings.train, settings.size)),
+        _maps(network, _some(test, settings.test, settings.size)),
+    )
 
 
-def _images(settings: FeatureSettings) -> tuple[Images, Images]:
-    def part(name: str) -> Images:
-        return read_images(settings.source, name, size=settings.size, channels=3)
-
-    train = part("train")
+def _images(source: str) -> tuple[Images, Images]:
+    train = read_images(source, channels=3)
     try:
-        return train, part("test")
+        return train, read_images(source, "test", channels=3)
     except DataError:
         # A source in one piece.
         return split(train, 0.25, seed=0)
 
 
+def _some(images: Images, most: int, size: int) -> Images:
+    """Images from all over a set, which may be ordered; enlarged last, to keep few in memory."""
+    number = min(most, len(images))
+    return resized(images.select(torch.arange(number) * len(images) // number), size)
+
+
 @torch.no_grad()
-def _maps(network: nn.Module, images: Images, most: int) -> Tensor:
+def _maps(network: nn.Module, images: Images) -> Tensor:
     mean, spread = (torch.tensor(colour)[:, None, None] for colour in (MEAN, SPREAD))
     made = []
-    for pixels in images.pixels[:most].split(BLOCK):
+    for pixels in images.pixels.split(BLOCK):
         shares = pixels.float() / (2**images.bits - 1)
         made.append(network((shares - mean) / spread).movedim(1, -1).contiguous())
     return torch.cat(made)
