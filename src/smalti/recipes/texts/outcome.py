@@ -1,4 +1,4 @@
-"""What a recipe reports: a score, and what the table cost."""
+"""What a task on texts reports: scores, what the table cost, and what became of its codes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Outcome:
 
     Attributes:
         task: What was learned.
-        metric: What the scores are; ``"perplexity"`` (lower is better) or ``"accuracy"``.
-        valid: Score on the validation set.
-        test: Score on the test set, with the exported table.
+        metric: The figure that counts; ``"perplexity"`` (lower is better) or ``"accuracy"``.
+        valid: Figures of the validation set, with the exported table.
+        test: Figures of the test set, with the exported table.
         rows: Rows of the input table.
         dim: Width of the input table.
         table_bytes: Bytes of the input table as it would be saved.
@@ -29,28 +29,52 @@ class Outcome:
         exported_equals_trained: Whether the exported table gives every row bit for bit as
             the trained one does in evaluation; None where nothing is exported.
         embedding: The spec of the compressor, or None for a full table.
-        epochs: How many epochs were trained.
+        steps: How many steps were trained.
         seed: Of the run.
-        seconds: Of the run, training and evaluation.
+        seconds: Of all steps.
     """
 
     task: str
     metric: str
-    valid: float
-    test: float
+    valid: dict[str, float]
+    test: dict[str, float]
     rows: int
     dim: int
     table_bytes: int
     compression_ratio: float
     exported_equals_trained: bool | None
     embedding: dict[str, Any] | None
-    epochs: int
+    steps: int
     seed: int
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A trained model, and what there is to say of it.
+
+    Args:
+        outcome: Its scores and the size of its input table.
+        model: The model; its part ``embedding`` is the table as it would be shipped.
+        words: What the rows of the table stand for.
+        codes: The codes ``(rows, num_codebooks)`` at each evaluation, after so many steps.
+    """
+
+    outcome: Outcome
+    model: nn.Module
+    words: list[str]
+    codes: list[tuple[int, Tensor]]
+
+    def table(self) -> Tensor:
+        """The input table ``(rows, dim)``."""
+        embedding = self.model.get_submodule("embedding")
+        with torch.no_grad():
+            found: Tensor = embedding(torch.arange(self.outcome.rows))
+        return found
 
 
 def input_table(embedding: Compressor | None, rows: int, dim: int) -> nn.Module:
