@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from smalti.data.labelled import Labelled
-from smalti.embeddings.base import Compressor
-from smalti.embeddings.differentiable import Differentiable
-from smalti.recipes.text_classifier import (
+from smalti.recipes.texts import ClassifierConfig, train_text_classifier
+from smalti.recipes.texts.text_classifier import (
+    TextBatch,
     TextClassifier,
     accuracy,
-    ag_news,
     as_ids,
     batches,
-    train,
+    read_classes,
     words_of,
 )
+from smalti.training import TrainingSettings
+
+Training = Callable[..., TrainingSettings]
 
 
 def test_words_are_counted_in_lower_case_and_rare_ones_are_unknown() -> None:
@@ -33,15 +36,23 @@ def test_a_text_is_the_mean_of_its_own_words() -> None:
     torch.manual_seed(0)
     model = TextClassifier(nn.Embedding(9, 4), 4, classes=3, hidden=5, dropout=0.5).eval()
     texts = [torch.tensor([1, 2, 2]), torch.tensor([8])]
-    ((joined, lengths, labels),) = batches(texts, torch.tensor([2, 0]), torch.tensor([1, 0]), 2)
-    assert joined.tolist() == [8, 1, 2, 2]
-    assert labels.tolist() == [0, 2]
+    (batch,) = batches(texts, torch.tensor([2, 0]), [torch.tensor([1, 0])])
+    assert batch.ids.tolist() == [8, 1, 2, 2]
+    assert batch.labels.tolist() == [0, 2]
     means = torch.stack([model.embedding(text).mean(0) for text in (texts[1], texts[0])])
-    torch.testing.assert_close(model(joined, lengths), model.head(means))
+    torch.testing.assert_close(model(batch.ids, batch.lengths), model.head(means))
+
+
+def test_a_batch_is_shared_by_whole_texts() -> None:
+    batch = TextBatch(torch.arange(6), torch.tensor([3, 1, 2]), torch.tensor([0, 1, 2]))
+    shares = [batch.share(part, 2) for part in range(2)]
+    assert [share.ids.tolist() for share in shares] == [[0, 1, 2], [3, 4, 5]]
+    assert [share.lengths.tolist() for share in shares] == [[3], [1, 2]]
+    assert [share.labels.tolist() for share in shares] == [[0], [1, 2]]
 
 
 def test_accuracy_counts_right_answers_in_percent() -> None:
-    model = TextClassifier(nn.Embedding(4, 2), 2, classes=2, hidden=2, dropout=0.0)
+    model = TextClassifier(nn.Embedding(4, 2), 2, classes=2, hidden=2, dropout=0.0).eval()
     with torch.no_grad():
         model.embedding.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
         for layer in (model.head[1], model.head[4]):
@@ -63,15 +74,14 @@ def news(amount: int, seed: int) -> Labelled:
     return Labelled(texts, None, labels, ("a", "b", "c"), "made up")
 
 
-@pytest.mark.parametrize(
-    "embedding", [None, Differentiable("softmax", 4, 8), Differentiable("centroid", 4, 8)]
-)
-def test_a_classifier_learns_what_words_mean(embedding: Compressor | None) -> None:
-    outcome = train(
-        embedding, texts=(news(400, 0), news(200, 1)), dim=16, batch=32, learning_rate=0.01
-    )
-    assert outcome.test > 90
-    assert outcome.valid > 85
+def test_a_classifier_learns_what_words_mean(
+    embedding: dict[str, Any] | None, training: Training
+) -> None:
+    settings = training(epochs=10, batch_size=32, learning_rate=0.01)
+    config = ClassifierConfig(embedding=embedding, dim=16, training=settings)
+    outcome = train_text_classifier(config, texts=(news(400, 0), news(200, 1))).outcome
+    assert outcome.test["accuracy"] > 90
+    assert outcome.valid["accuracy"] > 85
     assert outcome.rows == 61
     assert outcome.exported_equals_trained is (None if embedding is None else True)
 
@@ -81,7 +91,14 @@ def test_no_text_of_ag_news_is_both_trained_on_and_tested_on(
     public: Callable[[str], Path],
 ) -> None:
     public("text/agnews/test.tsv")
-    known, test = ag_news()
+    known, test = read_classes("agnews")
     assert (len(test), test.classes) == (7600, ("Business", "Sci/Tech", "Sports", "World"))
     assert not set(known.first) & set(test.first)
     assert 9_980 < len(known) <= 9_993
+
+
+@pytest.mark.data
+def test_questions_of_trec_are_of_six_classes(public: Callable[[str], Path]) -> None:
+    public("text/trec/trec_test.txt")
+    known, test = read_classes("trec", limit=300)
+    assert (len(known), len(test), len(known.classes), known.classes) == (300, 300, 6, test.classes)

@@ -95,9 +95,7 @@ def start_table(config: TableTaskConfig, rows: int) -> nn.Module:
         return input_table(coded, rows, config.dim)
 
 
-def learn(
-    task: TableTask[Any], config: TableTaskConfig, run: Path | None, resume: bool
-) -> Learned:
+def learn(task: TableTask[Any], config: TableTaskConfig, run: Path | None, resume: bool) -> Learned:
     """Train a task, put the table in its place that would be shipped, and measure.
 
     Args:

@@ -131,9 +131,7 @@ def as_ids(texts: Sequence[str], words: Mapping[str, int]) -> list[Tensor]:
     return [torch.tensor(ids or [UNKNOWN]) for ids in found]
 
 
-def batches(
-    ids: Sequence[Tensor], labels: Tensor, groups: Sequence[Tensor]
-) -> Iterator[TextBatch]:
+def batches(ids: Sequence[Tensor], labels: Tensor, groups: Sequence[Tensor]) -> Iterator[TextBatch]:
     """The texts of each group of places."""
     for places in groups:
         texts = [ids[place] for place in places.tolist()]
@@ -214,8 +212,6 @@ def train_text_classifier(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         table = start_table(config, len(words) + 1)
-        model = TextClassifier(
-            table, config.dim, len(test.classes), config.hidden, config.dropout
-        )
+        model = TextClassifier(table, config.dim, len(test.classes), config.hidden, config.dropout)
     task = ClassifierTask(model, config, [UNKNOWN_WORD, *words], ids)
     return learn(task, config, run, resume)

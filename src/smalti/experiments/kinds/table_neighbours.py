@@ -1,0 +1,45 @@
+"""Neighbours of words in a coded table and in a full one that was trained alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from smalti.analysis import find_neighbours, neighbours
+from smalti.experiments.kinds.base import Kind, Measured, kinds
+from smalti.experiments.kinds.texts import learned_by, scores_of
+
+# Far from the seeds of any table: another start of the same training.
+OTHER_START = 1000
+
+
+@kinds.register("table_neighbours")
+class TableNeighbours(Kind):
+    """Settings are those of ``texts``, and ``common``: how many of the commonest words to ask.
+
+    Without ``embedding`` the full table is compared with one of another seed: how many
+    neighbours stay says little, unless it is known how many a second training keeps.
+    """
+
+    def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
+        """Train a full table and another one, and look for the nearest rows in both."""
+        common = settings.pop("common")
+        coded = settings.get("embedding") is not None
+        full = learned_by({**settings, "embedding": None}, seed, place / "full")
+        own_seed = seed if coded else seed + OTHER_START
+        own = learned_by(settings, own_seed, place / "own")
+        asked = torch.arange(min(common, len(own.words)))
+        found = neighbours(find_neighbours(full.table(), own.table(), asked), own.words)
+        numbers = found.numbers
+        return Measured(
+            {
+                **scores_of(own),
+                "overlap": numbers["mean_overlap"],
+                "nearest_kept": numbers["nearest_kept"],
+                "cosine": numbers["mean_cosine_after"],
+                "full_cosine": numbers["mean_cosine_before"],
+            },
+            {"neighbours": numbers, "full": full.outcome.as_dict(), "own": own.outcome.as_dict()},
+        )
