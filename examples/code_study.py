@@ -12,17 +12,12 @@ Writes FOLDER/report.html and prints tables as Markdown. What is there already i
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
-from torch import Tensor, nn
 
 from smalti.analysis import (
     CodeGroup,
@@ -33,9 +28,11 @@ from smalti.analysis import (
     neighbours,
     shared_codes,
 )
-from smalti.embeddings import Differentiable
-from smalti.recipes import text_classifier
+from smalti.recipes.texts import ClassifierConfig, Learned, train_text_classifier
+from smalti.recipes.texts.config import SCHEDULE
+from smalti.recipes.texts.text_classifier import read_classes
 from smalti.report import Headline, Report, write_page
+from smalti.training import TrainingSettings
 
 TEXTS, DIM, CODEBOOKS, EPOCHS = 3000, 96, 16, 12
 LEARNING_RATE = 2e-3
@@ -76,45 +73,34 @@ ARMS = [Arm(choice, size, norm) for size in SIZES for choice, norm in USUAL.item
 SWAPPED = [Arm("softmax", 32, "none"), Arm("centroid", 32, "batch_per_group")]
 
 
-def train(arm: Arm, folder: Path) -> dict[str, Any]:
-    """Codes after every epoch, the last table, and the score."""
-    file = folder / f"{arm.name}.safetensors"
-    if not file.exists():
-        codes: list[Tensor] = []
-        table = torch.empty(0)
-
-        def watch(epoch: int, model: nn.Module) -> None:
-            nonlocal table
-            del epoch
-            embedding: Any = model.embedding
-            if arm.choice == "full":
-                table = embedding.weight.detach().clone()
-            else:
-                codes.append(embedding.codes().to(torch.uint8).clone())
-                table = embedding.dense().clone()
-
-        known, test = text_classifier.ag_news()
-        coded = None
-        if arm.choice != "full":
-            coded = Differentiable(arm.choice, CODEBOOKS, arm.codebook_size, distance_norm=arm.norm)
-        outcome = text_classifier.train(
-            coded,
-            texts=(known.pick(range(TEXTS)), test),
-            dim=DIM,
-            epochs=EPOCHS,
-            learning_rate=LEARNING_RATE,
-            watch=watch,
-        )
-        tensors = {"table": table, **({"codes": torch.stack(codes)} if codes else {})}
-        save_file(tensors, file, metadata={"outcome": json.dumps(outcome.as_dict())})
-    with safe_open(file, "pt") as opened:
-        found = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        return {**found, "outcome": json.loads(opened.metadata()["outcome"])}
+def train(arm: Arm, folder: Path) -> Learned:
+    """A classifier with that table; what was trained before is only measured again."""
+    coded = {
+        "compressor": "differentiable",
+        "choice": arm.choice,
+        "num_codebooks": CODEBOOKS,
+        "codebook_size": arm.codebook_size,
+        "distance_norm": arm.norm,
+    }
+    training = TrainingSettings(
+        epochs=EPOCHS,
+        learning_rate=LEARNING_RATE,
+        schedule=SCHEDULE,
+        clip_norm=1.0,
+        # Nine tenths of the texts are learned from.
+        evaluate_every=-(-TEXTS * 9 // 10 // 64),
+    )
+    config = ClassifierConfig(
+        dim=DIM, embedding=None if arm.choice == "full" else coded, training=training
+    )
+    known, test = read_classes("agnews")
+    place, texts = folder / arm.name, (known.pick(range(TEXTS)), test)
+    return train_text_classifier(config, place, resume=place.exists(), texts=texts)
 
 
-def group(arm: Arm, run: dict[str, Any]) -> CodeGroup:
+def group(arm: Arm, run: Learned) -> CodeGroup:
     """The codes of a run at its end."""
-    return CodeGroup(arm.name, run["codes"][-1].long(), [arm.codebook_size] * CODEBOOKS)
+    return CodeGroup(arm.name, run.codes[-1][1].long(), [arm.codebook_size] * CODEBOOKS)
 
 
 def table(head: list[str], rows: list[list[str]]) -> None:
@@ -124,13 +110,13 @@ def table(head: list[str], rows: list[list[str]]) -> None:
     print()
 
 
-def of_evenness(runs: dict[Arm, dict[str, Any]]) -> Iterator[Finding]:
+def of_evenness(runs: dict[Arm, Learned]) -> Iterator[Finding]:
     rows = []
     for arm in [*ARMS, *SWAPPED]:
         found = code_distribution([group(arm, runs[arm])])
         books = found.numbers["groups"][arm.name]
         gini = sum(book["gini"] for book in books) / len(books)
-        score = runs[arm]["outcome"]["test"]
+        score = runs[arm].outcome.test["accuracy"]
         told = f"{found.numbers['used_share']:.1%}", f"{found.numbers['mean_evenness']:.3f}"
         rows.append(
             [arm.choice, str(arm.codebook_size), arm.norm, *told, f"{gini:.3f}", f"{score:.2f}"]
@@ -142,9 +128,11 @@ def of_evenness(runs: dict[Arm, dict[str, Any]]) -> Iterator[Finding]:
     table(head, rows)
 
 
-def of_changes(runs: dict[Arm, dict[str, Any]]) -> Finding:
+def of_changes(runs: dict[Arm, Learned]) -> Finding:
     steps = {
-        f"{arm.choice}, K = {arm.codebook_size}": list(enumerate(runs[arm]["codes"], start=1))
+        f"{arm.choice}, K = {arm.codebook_size}": [
+            (epoch, codes) for epoch, (_, codes) in enumerate(runs[arm].codes, start=1)
+        ]
         for arm in ARMS
     }
     found = change_rate(steps, unit="epoch")
@@ -156,12 +144,12 @@ def of_changes(runs: dict[Arm, dict[str, Any]]) -> Finding:
     return found
 
 
-def of_neighbours(runs: dict[Arm, dict[str, Any]], words: list[str]) -> Iterator[Finding]:
-    full = runs[Arm("full")]["table"]
+def of_neighbours(runs: dict[Arm, Learned], words: list[str]) -> Iterator[Finding]:
+    full = runs[Arm("full")].table()
     chosen = [words.index(word) for word in WORDS]
     rows = []
     for arm in (arm for arm in ARMS if arm.codebook_size == 32):
-        near = find_neighbours(full, runs[arm]["table"], torch.arange(1, COMMON + 1))
+        near = find_neighbours(full, runs[arm].table(), torch.arange(1, COMMON + 1))
         found = neighbours(near, words, chosen)
         numbers = found.numbers
         cosines = [f"{numbers[f'mean_cosine_{side}']:.3f}" for side in ("before", "after")]
@@ -174,7 +162,7 @@ def of_neighbours(runs: dict[Arm, dict[str, Any]], words: list[str]) -> Iterator
     table(["choice", "overlap with the full table's", "cosine, full", "cosine, coded"], rows)
 
 
-def of_sharing(runs: dict[Arm, dict[str, Any]], words: list[str]) -> Iterator[Finding]:
+def of_sharing(runs: dict[Arm, Learned], words: list[str]) -> Iterator[Finding]:
     rows = [words.index(word) for word in WORDS]
     for arm in (arm for arm in ARMS if arm.codebook_size == 32):
         found = shared_codes(group(arm, runs[arm]), WORDS, rows)
@@ -186,9 +174,7 @@ def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "code-study")
     folder.mkdir(parents=True, exist_ok=True)
     runs = {arm: train(arm, folder) for arm in [*ARMS, *SWAPPED, Arm("full")]}
-    known, _ = text_classifier.ag_news()
-    learned = text_classifier.held_out(known.pick(range(TEXTS)))[1]
-    words = ["<unknown>", *text_classifier.words_of(learned.first)]
+    words = runs[Arm("full")].words
     print(f"{len(words):,} words, {DIM} wide, {CODEBOOKS} codes each, {EPOCHS} epochs\n")
     findings = [*of_evenness(runs), of_changes(runs), *of_neighbours(runs, words)]
     findings += of_sharing(runs, words)

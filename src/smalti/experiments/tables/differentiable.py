@@ -43,7 +43,7 @@ def _keeps(full: str, *arms: str) -> tuple[Less, ...]:
 
 
 # Codebooks and codewords: what the published code tries of an LSTM.
-GRID = ((50, 32), (50, 8), (50, 128), (25, 32), (10, 32))
+GRID = ((50, 32), (50, 8), (25, 32), (25, 128), (10, 32))
 
 declare(
     Table(
@@ -75,10 +75,10 @@ declare(
                 (
                     Less("perplexity", "softmax 50 x 32", "softmax 10 x 32"),
                     Less("perplexity", "centroid 50 x 32", "centroid 10 x 32"),
-                    Less("perplexity", "softmax 50 x 128", "softmax 50 x 8"),
-                    Less("perplexity", "centroid 50 x 128", "centroid 50 x 8"),
+                    Less("perplexity", "softmax 25 x 128", "softmax 25 x 32"),
+                    Less("perplexity", "centroid 25 x 128", "centroid 25 x 32"),
                     Less("ratio", "softmax 50 x 32", "softmax 10 x 32"),
-                    Less("ratio", "softmax 50 x 128", "softmax 50 x 8"),
+                    Less("ratio", "softmax 25 x 128", "softmax 25 x 32"),
                 ),
                 why="A codebook adds log2 K bits to each row; a codeword adds its floats once, and "
                 "with a small vocabulary those are no small part of the table.",
