@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from smalti.experiments.claims import Less
 from smalti.experiments.table import Metric
 
 PERPLEXITY = Metric("perplexity", "test perplexity")
@@ -17,6 +18,8 @@ ENTROPY = Metric("entropy_bits", "entropy of a code, bits", "neither")
 GINI = Metric("gini", "Gini's coefficient of the counts", "neither")
 RANK = Metric("rank", "rank", "higher")
 FORMULA_RANK = Metric("formula_rank", "min(n, d, D (K - 1) + 1)", "neither")
+
+COSTS = (RATIO, FORMULA_RATIO, KILOBYTES, IN_USE)
 
 # As the library recommends: plain distances for centroids, normalised scores for softmax.
 NORMS = {"softmax": "batch_per_group", "centroid": "none"}
@@ -41,6 +44,24 @@ def coded(choice: str, num_codebooks: int, codebook_size: int, norm: str = "") -
             "distance_norm": norm or NORMS[choice],
         }
     }
+
+
+# The least ratio of which the abstract says that it costs nothing.
+LEAST_RATIO = 14
+# A loss of so much is called none.
+NEGLIGIBLE = 1.02
+
+
+def keeps(full: str, *arms: str) -> tuple[Less, ...]:
+    """That arms are much smaller than a full table, and no worse in perplexity."""
+    return tuple(
+        comparison
+        for arm in arms
+        for comparison in (
+            Less("perplexity", arm, full, factor=NEGLIGIBLE),
+            Less("ratio", full, arm, factor=1 / LEAST_RATIO),
+        )
+    )
 
 
 # The same for all tables: a short rise, and a straight fall to zero.

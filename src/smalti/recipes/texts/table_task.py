@@ -37,7 +37,8 @@ class TableTask(ABC, Generic[Batch]):
 
     def __init__(self, model: nn.Module, config: TableTaskConfig, words: list[str]) -> None:
         self.model, self.training, self.words = model, config.training, words
-        self.codes: list[Tensor] = []
+        self.steps = 0
+        self.codes: list[tuple[int, Tensor]] = []
 
     @abstractmethod
     def batches(self, epoch: int, generator: torch.Generator) -> Counted[Batch]:
@@ -57,35 +58,41 @@ class TableTask(ABC, Generic[Batch]):
         return loss + own.to(loss.device), {"task_loss": loss.detach()}
 
     def optimizer(self) -> optim.Optimizer:
-        """Adam."""
-        return optim.Adam(self.model.parameters(), lr=self.training.learning_rate)
+        """Adam, whose steps are counted."""
+        made = optim.Adam(self.model.parameters(), lr=self.training.learning_rate)
+        made.register_step_post_hook(self._count)
+        return made
 
     def evaluate(self) -> dict[str, float]:
         """Figures of held-out text, and the share of codes that changed since the last time."""
         made = self.scores("valid")
         if isinstance(self.table, DifferentiableEmbedding):
             small = torch.uint8 if self.table.codebook_size <= BYTE else torch.int32
-            self.codes.append(self.table.codes().to("cpu", small))
-            if len(self.codes) > 1:
-                made["codes_changed"] = float((self.codes[-1] != self.codes[-2]).double().mean())
+            codes = self.table.codes().to("cpu", small)
+            if self.codes:
+                made["codes_changed"] = float((codes != self.codes[-1][1]).double().mean())
+            self.codes.append((self.steps, codes))
         return made
 
     def picture(self) -> None:
         """There is nothing to look at."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The codes that were seen."""
-        return {"codes": self.codes}
+        """The codes that were seen, and when."""
+        return {"steps": self.steps, "codes": self.codes}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with the codes that ``state_dict`` gave."""
-        self.codes = list(state["codes"])
+        self.steps, self.codes = state["steps"], list(state["codes"])
 
     @property
     def table(self) -> nn.Module:
         """The input table."""
         table: nn.Module = self.model.get_submodule("embedding")
         return table
+
+    def _count(self, *_: Any) -> None:
+        self.steps += 1
 
 
 def start_table(config: TableTaskConfig, rows: int) -> nn.Module:
@@ -127,7 +134,4 @@ def learn(task: TableTask[Any], config: TableTaskConfig, run: Path | None, resum
         seed=config.training.seed,
         seconds=outcome.seconds,
     )
-    every = config.training.evaluate_every
-    steps = [] if every is None else [*range(every, outcome.step, every), outcome.step]
-    seen = list(zip(steps, task.codes, strict=True)) if task.codes else []
-    return Learned(made, task.model, task.words, seen)
+    return Learned(made, task.model, task.words, task.codes)
