@@ -80,7 +80,7 @@ declare(
         where="language models, WikiText-2",
         title="An LSTM on a text with 33,000 words",
         kind="texts",
-        base={**LANGUAGE_MODEL, "data": "wikitext2"},
+        base={**LANGUAGE_MODEL, "data": "wikitext2", "training.steps": 1800},
         scales={
             "tiny": {**TINY_LANGUAGE_MODEL, "limit": 10},
             "laptop": {},
@@ -115,7 +115,7 @@ TRANSFORMER: dict[str, Any] = {
     "window": 64,
     "training.batch_size": 16,
     "training.learning_rate": 1e-3,
-    "training.steps": 3000,
+    "training.steps": 2500,
 }
 TEXTS = {"PTB": "ptb", "WikiText-2": "wikitext2"}
 

@@ -90,8 +90,8 @@ declare(
             **LANGUAGE_MODEL,
             "dim": 256,
             "training.batch_size": 16,
-            "training.steps": 1000,
-            "training.evaluate_every": 100,
+            "training.steps": 800,
+            "training.evaluate_every": 80,
         },
         scales={
             "tiny": TINY_LANGUAGE_MODEL,
@@ -149,7 +149,7 @@ declare(
             "dim": 256,
             "common": 2000,
             "training.batch_size": 16,
-            "training.steps": 1000,
+            "training.steps": 800,
             "training.evaluate_every": None,
         },
         scales={
@@ -158,7 +158,7 @@ declare(
             "paper": PAPER_WIDTH,
         },
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 8, "paper": 5000},
+        minutes={"tiny": 0.05, "laptop": 4, "paper": 5000},
         arms=(
             Arm(CONTROL, FULL, {"full_cosine": 0.360}),
             Arm(

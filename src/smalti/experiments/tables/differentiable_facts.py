@@ -13,21 +13,19 @@ from smalti.experiments.tables.small_texts import (
     RATIO,
 )
 
-# The smallest factor that lets equal whole numbers pass: ranks and bytes are exact.
+# Lets equal numbers pass: ranks and bytes are exact.
 EQUAL = 1.001
 
 
-def _equal(metric: str, other: str, *arms: str) -> tuple[Less, ...]:
-    """That two numbers of an arm are the same."""
-    pairs = ((metric, other), (other, metric))
-    return tuple(
-        Less(one, arm, arm, other_metric=two, factor=EQUAL) for arm in arms for one, two in pairs
-    )
+def _reaches(metric: str, most: str, *arms: str) -> tuple[Less, ...]:
+    """That a number of an arm is the largest that it can be."""
+    return tuple(Less(most, arm, arm, other_metric=metric, factor=EQUAL) for arm in arms)
 
 
-# Codebooks, codewords, width; each has as many codewords in all as numbers a row, or more.
+# Codebooks, codewords, width. The first have as many codewords in all as a row has numbers.
 SHAPES = ((8, 4, 32), (16, 2, 32), (32, 8, 256), (8, 8, 32), (32, 32, 512))
-RANKS = {f"{d} x {k}, width {width}": (d, k, width) for d, k, width in SHAPES}
+RANKS = {f"{d} x {k}, {width} wide": (d, k, width) for d, k, width in SHAPES}
+AS_MANY = [name for name, (d, k, width) in RANKS.items() if d * k == width]
 
 declare(
     Table(
@@ -47,17 +45,14 @@ declare(
         claims=(
             Claim(
                 "A table has full rank where it has as many codewords in all as a row has numbers.",
-                tuple(
-                    Less("full_rank", name, name, other_metric="rank", factor=EQUAL)
-                    for name in RANKS
-                ),
+                _reaches("rank", "full_rank", *AS_MANY),
                 why="The proof takes the one-hot codes for a matrix of full rank. They are not: in "
                 "each of D groups they add up to the same ones, so their rank is at most "
                 "D (K - 1) + 1.",
             ),
             Claim(
                 "Corrected: the rank is the least of rows, width and D (K - 1) + 1.",
-                _equal("rank", "formula_rank", *RANKS),
+                _reaches("rank", "formula_rank", *RANKS),
                 why="For codes and codewords in general position; codewords that are not in use "
                 "do not count.",
             ),
@@ -102,7 +97,7 @@ declare(
         claims=(
             Claim(
                 "A coded table has n D log2 K bits of codes and 32 K d bits of codewords.",
-                _equal("ratio", "formula_ratio", *TABLES, ODD),
+                _reaches("ratio", "formula_ratio", *TABLES, ODD),
                 why="What is saved agrees where the number of codewords is a power of two. Codes "
                 "of others take whole bits in a file: 5, not 4.3, with 20 codewords.",
             ),
