@@ -2,6 +2,7 @@
 
 from smalti.data.aligned import AlignedTexts, read_aligned
 from smalti.data.counts import TokenCounts, count_tokens
+from smalti.data.glue import GLUE, GlueSplit, glue_task, read_glue
 from smalti.data.labelled import Labelled, read_labelled
 from smalti.data.lines import read_lines, write_lines
 from smalti.data.locate import locate
@@ -12,7 +13,9 @@ from smalti.data.tokens import TokenBatch, encode, fingerprint
 from smalti.data.word_frequencies import general_counts, smoothed
 
 __all__ = [
+    "GLUE",
     "AlignedTexts",
+    "GlueSplit",
     "Labelled",
     "PairBatch",
     "Subwords",
@@ -25,10 +28,12 @@ __all__ = [
     "encode",
     "fingerprint",
     "general_counts",
+    "glue_task",
     "locate",
     "open_texts",
     "padded",
     "read_aligned",
+    "read_glue",
     "read_labelled",
     "read_lines",
     "read_texts",

@@ -47,6 +47,28 @@ class Batches:
                 advance(len(inputs["input_ids"]))
 
 
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Tokenized texts, of which batches are made in any order.
+
+    Args:
+        columns: What the model takes, a list of numbers for each text.
+        padding: What each column is filled up with.
+        lengths: ``(texts,)`` how many tokens each text has.
+    """
+
+    columns: dict[str, list[list[int]]]
+    padding: dict[str, int]
+    lengths: Tensor
+
+    def batch(self, places: Sequence[int]) -> dict[str, Tensor]:
+        """Some of the texts, padded to the longest of them."""
+        return {
+            name: _padded([rows[place] for place in places], self.padding[name], name)
+            for name, rows in self.columns.items()
+        }
+
+
 def batches(
     tokenizer: Any,
     first: Sequence[str],
@@ -64,29 +86,31 @@ def batches(
         batch_size: Texts of a batch.
         limit: Longer texts are cut to so many tokens; see :func:`limit_of`.
     """
-    require(len(first) > 0, "expected at least one text, got none", DataError)
     require(batch_size > 0, f"batch_size must be > 0, got {batch_size}")
+    texts = encoded(tokenizer, first, second, limit=limit)
+    order = torch.argsort(-texts.lengths, stable=True)
+    return Batches([texts.batch(part.tolist()) for part in order.split(batch_size)], order)
+
+
+def encoded(
+    tokenizer: Any,
+    first: Sequence[str],
+    second: Sequence[str] | None = None,
+    *,
+    limit: int | None = None,
+) -> Encoded:
+    """Tokenize texts, or pairs of texts, of which batches are made later."""
+    require(len(first) > 0, "expected at least one text, got none", DataError)
     cut = {"truncation": limit is not None, "max_length": limit}
     pair = None if second is None else list(second)
-    encoded = tokenizer(list(first), pair, padding=False, verbose=False, **cut)
+    made = tokenizer(list(first), pair, padding=False, verbose=False, **cut)
     padding = {
         "input_ids": _padding_id(tokenizer),
         "attention_mask": 0,
         "token_type_ids": getattr(tokenizer, "pad_token_type_id", 0),
     }
-    columns = {name: encoded[name] for name in padding if name in encoded}
-    lengths = torch.tensor([len(ids) for ids in columns["input_ids"]])
-    order = torch.argsort(-lengths, stable=True)
-    return Batches(
-        [
-            {
-                name: _padded([rows[place] for place in places], padding[name], name)
-                for name, rows in columns.items()
-            }
-            for places in (part.tolist() for part in order.split(batch_size))
-        ],
-        order,
-    )
+    columns = {name: made[name] for name in padding if name in made}
+    return Encoded(columns, padding, torch.tensor([len(ids) for ids in columns["input_ids"]]))
 
 
 def limit_of(model: Model, tokenizer: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""How well a fine-tuned classifier names the classes of a labelled set.
+"""How well a fine-tuned head names the classes, or follows the scores, of a labelled set.
 
 All figures are multiplied by 100, as usual for such tasks.
 """
@@ -17,6 +17,7 @@ from smalti.errors import DataError, ShapeError, require
 from smalti.hub.batching import Batches
 from smalti.hub.library import Model
 from smalti.hub.outputs import call
+from smalti.hub.similarity import correlations
 
 
 @torch.inference_mode()
@@ -44,6 +45,23 @@ def classification(
     wanted = model_classes(model, examples.classes)[examples.labels]
     predicted = class_scores(model, made, progress).argmax(dim=1)
     return class_figures(predicted.numpy(), wanted.numpy(), model.config.num_labels)
+
+
+def regression(
+    model: Model, made: Batches, examples: Labelled, *, progress: bool | None = None
+) -> dict[str, float | None]:
+    """Spearman's and Pearson's correlation of a head's one output with scores, times 100."""
+    found = class_scores(model, made, progress)[:, 0]
+    return correlations(found.numpy(), examples.labels.numpy())
+
+
+def head_figures(
+    model: Model, made: Batches, examples: Labelled, *, progress: bool | None = None
+) -> dict[str, float | None]:
+    """What applies to the labels: classes or scores."""
+    if examples.classes:
+        return {**classification(model, made, examples, progress=progress)}
+    return regression(model, made, examples, progress=progress)
 
 
 def model_classes(model: Model, classes: Sequence[str]) -> Tensor:

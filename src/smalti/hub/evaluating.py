@@ -11,7 +11,7 @@ from smalti.data.labelled import Labelled
 from smalti.data.tokens import fingerprint
 from smalti.errors import ConfigError, DataError, require
 from smalti.hub.batching import Batches, batches, limit_of
-from smalti.hub.classification import class_scores, classification
+from smalti.hub.classification import class_scores, classification, regression
 from smalti.hub.evaluation import Evaluation, Footprint, Task
 from smalti.hub.fidelity import class_fidelity, token_fidelity, vector_fidelity
 from smalti.hub.footprint import disk_bytes, memory_bytes, table_bytes
@@ -21,7 +21,7 @@ from smalti.hub.opening import Opened, open_model
 from smalti.hub.perplexity import perplexity, read_running
 from smalti.hub.plugin import METHOD
 from smalti.hub.pooling import SentenceSettings, encode_batches, sentence_settings
-from smalti.hub.similarity import correlations, distinct, similarity
+from smalti.hub.similarity import distinct, similarity
 from smalti.hub.speed import speed as measured_speed
 
 # Scores of all tokens are compared at so many positions of so many texts at a time.
@@ -193,9 +193,7 @@ class _Run:
             return self._task(
                 "regression",
                 examples,
-                lambda model: correlations(
-                    class_scores(model, made, self.progress)[:, 0].numpy(), examples.labels.numpy()
-                ),
+                lambda model: regression(model, made, examples, progress=self.progress),
             )
         made = self.batches(distinct(examples)[0])
         pooling = self.settings.pooling

@@ -15,7 +15,7 @@ from smalti.embeddings import CompressedEmbedding
 from smalti.errors import DataError, require
 from smalti.hub.batching import batches, limit_of
 from smalti.hub.choosing.targets import mean_cosine, target_of
-from smalti.hub.classification import classification
+from smalti.hub.classification import head_figures
 from smalti.hub.groups import find_group
 from smalti.hub.opening import Opened
 from smalti.hub.pooling import sentence_settings
@@ -51,7 +51,7 @@ class Judge:
     Args:
         opened: The original model; it is as before after each trial.
         texts: Texts it is tried on.
-        labelled: Examples for a labelled score: scored pairs, or classes of a classifier.
+        labelled: Examples for a labelled score: scored pairs, or what a fine-tuned head is for.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class Judge:
         limit = limit_of(model, tokenizer)
         if self.opened.kind == "classifier":
             made = batches(tokenizer, self._labelled.first, self._labelled.second, limit=limit)
-            return classification(model, made, self._labelled, progress=False)["accuracy"]
+            figures = head_figures(model, made, self._labelled, progress=False)
+            return figures["accuracy" if self._labelled.classes else "spearman"]
         settings = sentence_settings(self.opened.path)
         made = batches(tokenizer, distinct(self._labelled)[0], limit=settings.limit or limit)
         pooling = settings.pooling

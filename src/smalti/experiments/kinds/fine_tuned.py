@@ -1,0 +1,35 @@
+"""Fine-tuned models with other embedding tables: scores of GLUE tasks and the tables' bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from smalti.artifacts import write_file
+from smalti.experiments.fine_tuned.measuring import measured, over_tasks
+from smalti.experiments.fine_tuned.settings import FineTunedSettings
+from smalti.experiments.fine_tuned.subjects import prepared
+from smalti.experiments.kinds.base import Kind, Measured, kinds, shared_place
+from smalti.training import as_settings
+
+# The folder of fine-tuned models, beside those of the tables.
+MODELS = "fine-tuned"
+
+
+@kinds.register("fine_tuned")
+class FineTuned(Kind):
+    """Settings are those of ``FineTunedSettings``; the seed is that of the fine-tuning."""
+
+    def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
+        """Fine-tune where that is not done, change the tables, measure task by task."""
+        asked = as_settings(FineTunedSettings, settings)
+        found, words = {}, {}
+        for task in asked.tasks:
+            # An arm that was interrupted goes on with the next task.
+            file = place / f"{task}.json"
+            if not file.exists():
+                subject = prepared(task, asked, seed, shared_place(place, MODELS))
+                write_file(file, json.dumps(measured(subject, asked, place)))
+            found[task], words[task] = json.loads(file.read_text())
+        return Measured(over_tasks(found), {"tasks": found, "tables": words})
