@@ -136,10 +136,6 @@ def _fitted(subject: Subject, compressor: Compressor, space: str) -> Changed:
             special=subject.table.special,
             generator=subject.generator,
         )
-        require(
-            isinstance(table, PartialTable),
-            f"only rows coded by kept ones can move to another space, got {compressor}",
-        )
         moved_to(table, subject.table.vectors)
     seconds = time.process_time() - began
     return Changed(table.dense(), table, table.size().total, describe(compressor), seconds)

@@ -15,22 +15,24 @@ import torch
 from torch import Tensor
 
 from smalti.codes.packing import take
-from smalti.embeddings import FullTable, PartialTable, SparseTable
+from smalti.embeddings import CompressedEmbedding, FullTable, PartialTable, SparseTable
 from smalti.embeddings.neighbours import sum_lengths, units
 from smalti.errors import ConfigError
 
 
 @torch.no_grad()
-def moved_to(table: PartialTable, rows: Tensor) -> None:
+def moved_to(table: CompressedEmbedding, rows: Tensor) -> None:
     """Give a table other kept rows and lengths, and leave its neighbours and weights.
 
     Args:
         table: Rows kept as float32 and sparse codes by them; it is changed.
         rows: ``(rows, dim)`` the other space.
     """
-    kept, sparse = table.kept, table.rest
+    kept = table.kept if isinstance(table, PartialTable) else None
+    sparse = table.rest if isinstance(table, PartialTable) else None
     if not isinstance(kept, FullTable) or not isinstance(sparse, SparseTable):
         raise ConfigError("only sparse codes by rows that are kept whole can move")
+    assert isinstance(table, PartialTable)  # or there were no kept rows
     ids = table.kept_ids()
     others = torch.ones(table.rows, dtype=torch.bool)
     others[ids] = False

@@ -92,14 +92,8 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
     base = base_model(settings, split, place)
     opened = fine_tune(base, split.train, training, place, longest=settings.longest)
     made: dict[Part, Batches] = {
-        part: batches(
-            opened.tokenizer,
-            examples.first,
-            examples.second,
-            batch_size=MEASURED_BATCH,
-            limit=settings.longest,
-        )
-        for part, examples in (("valid", split.valid), ("test", split.test))
+        "valid": _batches(opened, split.valid, settings.longest),
+        "test": _batches(opened, split.test, settings.longest),
     }
     return Subject(
         task,
@@ -141,6 +135,16 @@ def texts_of(examples: Labelled) -> Iterator[str]:
 def special_rows(tokenizer: Any, rows: int) -> tuple[int, ...]:
     """The rows of special tokens."""
     return tuple(sorted(row for row in set(tokenizer.all_special_ids) if row < rows))
+
+
+def _batches(opened: Opened, examples: Labelled, longest: int) -> Batches:
+    return batches(
+        opened.tokenizer,
+        examples.first,
+        examples.second,
+        batch_size=MEASURED_BATCH,
+        limit=longest,
+    )
 
 
 def _table(opened: Opened, examples: Labelled) -> Table:
