@@ -24,6 +24,8 @@ from smalti.experiments.tables.glue_models import (
 from smalti.experiments.tables.partial_sparse import PAPER, SPARSE
 
 KEEP = 0.5
+# Scales of arms that take minutes at the least.
+LONG: tuple[Scale, ...] = ("laptop", "paper")
 # Bytes a row, from many to few.
 PARTS = (192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4)
 STAGES = (12, 8, 6, 4, 3, 2)
@@ -63,15 +65,15 @@ def _arms() -> tuple[Arm, ...]:
         "partial residual": [_residual(stages) for stages in STAGES],
     }
     for fifth, words in ((False, "equal bytes"), (True, "a fifth")):
-        # A table of seconds has no codes as small as that.
-        only: tuple[Scale, ...] = ("laptop", "paper") if fifth else ()
-        within = FIFTH if fifth else WHOLE
+        searched = {"change": {"kind": "searched", "within": FIFTH if fifth else WHOLE}}
         arms += [
-            Arm(f"{name}, {words}", _codes(members, fifth), only=only)
-            for name, members in methods.items()
+            *(
+                # A table of seconds has no codes as small as a fifth.
+                Arm(f"{name}, {words}", _codes(members, fifth), only=LONG if fifth else ())
+                for name, members in methods.items()
+            ),
+            Arm(f"compress --size, {words}", searched, only=LONG),
         ]
-        searched = {"change": {"kind": "searched", "within": within}}
-        arms.append(Arm(f"compress --size, {words}", searched, only=only))
     return tuple(arms)
 
 
@@ -86,7 +88,8 @@ declare(
         base=FINE_TUNED,
         scales=SCALES,
         seeds={"laptop": 3, "paper": 3},
-        minutes={"tiny": 0.1, "laptop": 20, "paper": 120},
+        # A search and teaching take more than half an hour, the other arms some minutes.
+        minutes={"tiny": 0.05, "laptop": 20, "paper": 120},
         arms=_arms(),
         metrics=(AVERAGE, LOSS, *SCORES, SHARE, CHANGED, FITTING, RECOVERY),
         unit="DistilBERT, twice as wide; the whole of SST-2 and QNLI",
