@@ -148,3 +148,21 @@ def test_a_tied_output_layer_changes_with_the_table(
         after = opened.model(**inputs).logits
     assert float(scores.std(dim=-1).max()) < 1e-5 < float(before.std())
     assert torch.equal(before, after)
+
+
+def test_a_head_of_one_output_is_judged_by_its_order(
+    small_model: Callable[[str], Path], sentences: list[str]
+) -> None:
+    torch.manual_seed(2)
+    opened = open_model(small_model("encoder"), kind="classifier", num_labels=1)
+    scores = torch.arange(30).float()
+    pairs = Labelled(sentences[:30], sentences[30:60], scores, (), "made up")
+    table = coarse(opened)
+    verdict = Judge(opened, sentences[:10], pairs)(table)
+    with in_place(opened, table.dense()), torch.no_grad():
+        outputs = [
+            float(opened.model(**opened.tokenizer(*pair, return_tensors="pt")).logits)
+            for pair in zip(pairs.first, pairs.second or (), strict=True)
+        ]
+    expected = 100 * spearmanr(outputs, scores.numpy()).statistic
+    assert verdict.score == pytest.approx(expected, abs=1e-3)
