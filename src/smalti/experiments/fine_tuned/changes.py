@@ -84,12 +84,18 @@ def paper_parameters(made: Changed) -> float:
 
 
 def _coded(subject: Subject, change: Coded) -> Changed:
-    found = [_fitted(subject, option, change.space) for option in candidates(subject.table, change)]
-    if len(found) == 1:
-        return found[0]
-    scores = [subject.score(subject.figures(made.dense, "valid")) for made in found]
-    # Of equals the first, which is the simplest.
-    return found[scores.index(max(scores))]
+    first, *others = candidates(subject.table, change)
+    best = _fitted(subject, first, change.space)
+    if not others:
+        return best
+    highest = subject.score(subject.figures(best.dense, "valid"))
+    for option in others:
+        made = _fitted(subject, option, change.space)
+        score = subject.score(subject.figures(made.dense, "valid"))
+        # Of equals the first stays, which is the simplest.
+        if score > highest:
+            best, highest = made, score
+    return best
 
 
 def candidates(table: Table, change: Coded) -> list[Compressor]:

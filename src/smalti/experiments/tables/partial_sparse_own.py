@@ -28,7 +28,8 @@ KEEP = 0.5
 LONG: tuple[Scale, ...] = ("laptop", "paper")
 # Bytes a row, from many to few.
 PARTS = (192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4)
-STAGES = (12, 8, 6, 4, 3, 2)
+# Stages and codewords of each, whose codebooks are as wide as the rows.
+STAGES = ((12, 256), (8, 256), (6, 256), (4, 256), (3, 256), (2, 256), (4, 64), (2, 64))
 # How many of the seen rows are kept beside codes, and how.
 KEPT = ((1.0, "int8"), (KEEP, "float16"), (KEEP, "int8"))
 KEPT_OF_A_FIFTH = ((0.25, "int8"), (0.1, "int8"), (0.05, "int8"))
@@ -41,8 +42,9 @@ def _product(parts: int) -> dict[str, Any]:
     return {"compressor": "product", "num_codebooks": parts, "precision": "int8", "power": 0.5}
 
 
-def _residual(stages: int) -> dict[str, Any]:
-    return {"compressor": "residual", "num_codebooks": stages, "precision": "int8"}
+def _residual(stages: int, size: int) -> dict[str, Any]:
+    settings = {"num_codebooks": stages, "codebook_size": size, "precision": "int8"}
+    return {"compressor": "residual", **settings}
 
 
 def _codes(members: list[dict[str, Any]], fifth: bool) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def _arms() -> tuple[Arm, ...]:
     ]
     methods = {
         "partial product": [_product(parts) for parts in PARTS],
-        "partial residual": [_residual(stages) for stages in STAGES],
+        "partial residual": [_residual(*stages) for stages in STAGES],
     }
     for fifth, words in ((False, "equal bytes"), (True, "a fifth")):
         searched = {"change": {"kind": "searched", "within": FIFTH if fifth else WHOLE}}
