@@ -10,6 +10,9 @@ TASKS = ("CoLA", "SST-2", "MRPC", "STS-B", "QNLI", "RTE")
 # What each is scored by.
 MEASURES = {"CoLA": "Matthews", "MRPC": "F1", "STS-B": "Spearman"}
 
+# Scales of arms that take minutes at the least.
+LONG: tuple[Scale, ...] = ("laptop", "paper")
+
 AVERAGE = Metric("average", "average score", "higher")
 SCORES = tuple(
     Metric(f"score_{task}", f"{task}, {MEASURES.get(task, 'accuracy')}", "higher") for task in TASKS

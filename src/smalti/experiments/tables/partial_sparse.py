@@ -13,6 +13,7 @@ from smalti.experiments.tables.glue_models import (
     FINE_TUNED,
     FITTING,
     INFERENCE,
+    LONG,
     LOSS,
     MOVED,
     PARAMETERS,
@@ -69,7 +70,7 @@ def _main_arms() -> tuple[Arm, ...]:
                 Arm(f"PCA {keep}", components_of_best(keep), scores(*principal)),
                 Arm(f"sparse {keep}, weights before", sparse_of_best(keep, space="pre-trained")),
             ]
-    return (*arms, Arm("additive 32 x 16", chosen(ADDITIVE)))
+    return (*arms, Arm("additive 32 x 16", chosen(ADDITIVE), only=LONG))
 
 
 def _better_than_baselines(keep: float, sentence: str, why: str = "") -> Claim:
@@ -200,6 +201,7 @@ declare(
                 "additive 32 x 16",
                 chosen(ADDITIVE),
                 {"cosine_changed": 77.89, "cosine_seen": 70.16, "cosine_unseen": 79.55},
+                only=LONG,
             ),
         ),
         metrics=(CHANGED, SEEN, UNSEEN, SCORES[0], SHARE, FITTING),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from smalti.experiments.claims import Claim, Less
-from smalti.experiments.table import Arm, Scale, Table, declare
+from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.glue_models import (
     AVERAGE,
     CHANGED,
     FINE_TUNED,
     FITTING,
+    LONG,
     LOSS,
     RECOVERY,
     SCALES,
@@ -24,8 +25,6 @@ from smalti.experiments.tables.glue_models import (
 from smalti.experiments.tables.partial_sparse import PAPER, SPARSE
 
 KEEP = 0.5
-# Scales of arms that take minutes at the least.
-LONG: tuple[Scale, ...] = ("laptop", "paper")
 # Bytes a row, from many to few.
 PARTS = (192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4)
 # Stages and codewords of each, whose codebooks are as wide as the rows.
