@@ -22,7 +22,7 @@ from smalti.experiments.tables.glue_models import (
     sparse,
     sparse_of_best,
 )
-from smalti.experiments.tables.partial_sparse import PAPER, SPARSE
+from smalti.experiments.tables.partial_sparse import PAPER, SPARSE, UNIT
 
 KEEP = 0.5
 # Bytes a row, from many to few.
@@ -93,7 +93,8 @@ declare(
         minutes={"tiny": 0.05, "laptop": 20, "paper": 120},
         arms=_arms(),
         metrics=(AVERAGE, LOSS, *SCORES, SHARE, CHANGED, FITTING, RECOVERY),
-        unit="DistilBERT, twice as wide; the whole of SST-2 and QNLI",
+        unit=UNIT,
+        drawn="average",
         claims=(
             Claim(
                 "At equal bytes smalti's codes score higher than sparse codes.",
