@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from smalti.layers.attention import CausalTransformer
 from smalti.layers.positions import Sinusoids
 from smalti.layers.transformer import Transformer
 
@@ -50,7 +51,8 @@ class Attending(nn.Module):
         super().__init__()
         self.inward = nn.Linear(dim, hidden)
         self.positions = Sinusoids(hidden)
-        self.layers = Transformer(hidden, depth, heads, dropout=dropout, causal=causal)
+        kind = CausalTransformer if causal else Transformer
+        self.layers = kind(hidden, depth, heads, dropout=dropout)
 
     def forward(self, x: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Hidden vectors ``(rows, window, hidden)``; there is no state."""
