@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from smalti.errors import DataError
 from smalti.experiments import Table, known_tables, run_table
 from smalti.experiments.page import page
 
@@ -15,7 +16,12 @@ TABLES = [table for table in known_tables() if table.untestable is None]
 @pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_arm_of_a_table_runs_tiny(table: Table, tmp_path: Path) -> None:
-    made = run_table(table, "tiny", tmp_path / "results", tmp_path / "work")
+    try:
+        made = run_table(table, "tiny", tmp_path / "results", tmp_path / "work")
+    except DataError as error:
+        if "the set is public at" not in str(error):
+            raise
+        pytest.skip(str(error))
     assert {result.arm for result in made} == {arm.name for arm in table.arms_at("tiny")}
     measured = {name for result in made for name in result.metrics}
     assert {metric.name for metric in table.metrics} <= measured

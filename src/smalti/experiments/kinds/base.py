@@ -40,6 +40,20 @@ class Kind(ABC):
         """
 
 
+def shared_place(place: Path, name: str) -> Path:
+    """A folder for what serves several arms and tables; it stays when an arm is done.
+
+    Args:
+        place: An arm's own folder: of a table, of a scale.
+        name: Of what lies in it.
+
+    Example:
+        >>> shared_place(Path("runs/some-table/laptop/some-arm"), "models").as_posix()
+        'runs/models'
+    """
+    return place.parents[2] / name
+
+
 kinds: Registry[Kind] = Registry("kind of experiment")
 
 
