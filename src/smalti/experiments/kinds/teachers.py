@@ -46,12 +46,12 @@ class Teacher:
                 distill(self.run, find_file(self.run.config.data.source), made, resume=True)
         return made
 
-    def as_dict(self) -> dict[str, Any]:
-        """What tells this teacher and its texts from others."""
-        texts = self.place / DISTILLED
+    def given_to(self, pupil: TranslationRun) -> dict[str, Any]:
+        """What tells this teacher, and the texts that another model had from it, from others."""
+        texts = pupil.config.data.distilled
         return {
             "weights": weights_digest(self.run.translator),
-            "distilled": hashlib.sha256(texts.read_bytes()).hexdigest() if texts.exists() else None,
+            "distilled": texts and hashlib.sha256(Path(texts).read_bytes()).hexdigest(),
             "config": self.run.config.model_dump(mode="json"),
         }
 

@@ -115,7 +115,7 @@ class Translation(Kind):
             {
                 "evaluation": found.as_dict(),
                 "curve": curve,
-                "teacher": None if teacher is None else teacher.as_dict(),
+                "teacher": None if teacher is None else teacher.given_to(run),
             },
         )
 
