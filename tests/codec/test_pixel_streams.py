@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from smalti.autoencoders.likelihoods import Likelihood, build_likelihood
-from smalti.codec.pixel_streams import one_thread, read_pixels, write_pixels
+from smalti.codec.pixel_streams import read_pixels, write_pixels
 from smalti.errors import ArtifactError, DataError
+from smalti.layers.modes import one_thread
 
 KINDS = [
     ("categorical", 3, 8),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,25 @@ def test_finished_work_is_skipped_and_the_same_seed_gives_the_same_numbers(
     assert first.source_hash
     assert first.versions["torch"]
     assert not any(work.rglob("*.safetensors"))
+
+
+def test_an_arm_that_stands_in_two_tables_runs_once(folders: tuple[Path, Path]) -> None:
+    results, work = folders
+    (first,) = run_table(TABLE, "tiny", results, work, ARM.name)
+    shutil.rmtree(work)
+    other = dataclasses.replace(TABLE, name="other", arms=(Arm("same", ARM.settings),), claims=())
+    (again,) = run_table(other, "tiny", results, work)
+    assert (again.table, again.arm) == ("other", "same")
+    assert (again.metrics, again.seconds) == (first.metrics, first.seconds)
+    assert not work.exists()
+    # With another seed it is another question.
+    (new,) = run_table(other, "tiny", results, work, seed=3)
+    assert new.metrics != first.metrics
+
+
+def test_a_result_holds_all_settings_of_its_arm(folders: tuple[Path, Path]) -> None:
+    (result,) = run_table(TABLE, "tiny", *folders, ARM.name)
+    assert result.spec == {"kind": TABLE.kind, **TABLE.settings(ARM, "tiny")}
 
 
 def test_a_result_of_other_settings_does_not_count(folders: tuple[Path, Path]) -> None:

@@ -25,9 +25,10 @@ from smalti.codec.exact_decoder import ExactDecoder
 from smalti.codec.extras import constriction
 from smalti.codec.header import Header, read_header
 from smalti.codec.model import ImageModel, prior_names, require_fit
-from smalti.codec.pixel_streams import one_thread, read_pixels, write_pixels
+from smalti.codec.pixel_streams import read_pixels, write_pixels
 from smalti.codec.predicting import predicted_code_bits, predicted_pixel_bits
 from smalti.errors import ArtifactError, DataError, SmaltiError, require
+from smalti.layers.modes import one_thread
 from smalti.priors import LevelsPrior
 from smalti.progress import progress_bar
 from smalti.recipes.images.quality import unit_square_error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 from smalti.autoencoders.likelihoods import Likelihood
 from smalti.codec.frequencies import frequencies
 from smalti.codec.symbols import Stream, SymbolReader, SymbolWriter
+from smalti.layers.modes import one_thread
 
 # Probabilities formed at a time: rows of an image, so many that these fit.
 BLOCK = 1 << 20
@@ -65,17 +65,6 @@ def read_pixels(
         images.append(likelihood.as_whole(image))
     reader.finish()
     return torch.cat(images)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch computes with one thread: how work is cut decides last bits of transcendentals."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _frequencies(

@@ -16,6 +16,7 @@ PUBLIC = {
     "images/tiny_imagenet": "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
     "glue": "https://gluebenchmark.com/tasks",
     "multi30k": "https://github.com/multi30k/dataset",
+    "wmt14": "https://www.statmt.org/wmt14/translation-task.html",
     "text/ptb": "https://catalog.ldc.upenn.edu/LDC99T42 (in Mikolov's version)",
     "text/wikitext2": "https://huggingface.co/datasets/Salesforce/wikitext",
     "text/agnews": "http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html",

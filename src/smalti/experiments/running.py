@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from smalti.errors import ConfigError, require
@@ -67,6 +68,8 @@ def run_table(
 ) -> list[Result]:
     """Run what is missing and write a result after each.
 
+    An arm that another table has run with the very same settings is not run again.
+
     Args:
         table: What to run.
         scale: How large.
@@ -86,33 +89,58 @@ def run_table(
     for number, (one, own_seed) in enumerate(jobs, start=1):
         if tell is not None:
             tell(f"{table.name}, {scale}: {one.name}, seed {own_seed} ({number} of {len(jobs)})")
-        settings, digest = table.settings(one, scale), table.spec_hash(one, scale)
+        known = measured_elsewhere(folder, scale, own_seed, table.spec_hash(one, scale))
+        if known is not None:
+            made.append(replace(known, table=table.name, arm=one.name))
+            write_result(folder, table, one, made[-1])
+            continue
         # The hash keeps checkpoints of other settings apart.
-        place = work / table.name / scale / f"{file_name(one.name)}.{own_seed}.{digest}"
+        name = f"{file_name(one.name)}.{own_seed}.{table.spec_hash(one, scale)}"
+        place = work / table.name / scale / name
         place.mkdir(parents=True, exist_ok=True)
-        began = time.monotonic()
-        measured = kind_named(table.kind).measure(settings, own_seed, place)
-        unknown = [metric.name for metric in table.metrics if metric.name not in measured.metrics]
-        require(
-            len(unknown) < len(table.metrics),
-            f"{table.kind} measures none of {', '.join(unknown)}; it measures "
-            f"{', '.join(measured.metrics)}",
-        )
-        result = Result(
-            table=table.name,
-            arm=one.name,
-            scale=scale,
-            seed=own_seed,
-            spec={"kind": table.kind, **settings},
-            spec_hash=digest,
-            source_hash=source_hash(),
-            metrics=measured.metrics,
-            details=measured.details,
-            seconds=round(time.monotonic() - began, 2),
-            machine=machine(),
-            versions=installed(),
-        )
-        write_result(folder, table, one, result)
+        made.append(_measured(table, one, scale, own_seed, place))
+        write_result(folder, table, one, made[-1])
         shutil.rmtree(place, ignore_errors=True)
-        made.append(result)
     return made
+
+
+def measured_elsewhere(folder: Path, scale: Scale, seed: int, spec_hash: str) -> Result | None:
+    """A result of the very same settings in any table: an arm that stands in two runs once.
+
+    Args:
+        folder: Where results lie.
+        scale: How large.
+        seed: Of everything random.
+        spec_hash: Of the settings.
+    """
+    for path in sorted(folder.glob(f"*/{scale}/*.{seed}.json")):
+        result = read_result(path)
+        if result.spec_hash == spec_hash:
+            return result
+    return None
+
+
+def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> Result:
+    settings = table.settings(arm, scale)
+    began = time.monotonic()
+    measured = kind_named(table.kind).measure(table.settings(arm, scale), seed, place)
+    unknown = [metric.name for metric in table.metrics if metric.name not in measured.metrics]
+    require(
+        len(unknown) < len(table.metrics),
+        f"{table.kind} measures none of {', '.join(unknown)}; it measures "
+        f"{', '.join(measured.metrics)}",
+    )
+    return Result(
+        table=table.name,
+        arm=arm.name,
+        scale=scale,
+        seed=seed,
+        spec={"kind": table.kind, **settings},
+        spec_hash=table.spec_hash(arm, scale),
+        source_hash=source_hash(),
+        metrics=measured.metrics,
+        details=measured.details,
+        seconds=round(time.monotonic() - began, 2),
+        machine=machine(),
+        versions=installed(),
+    )

@@ -1,10 +1,11 @@
-"""Evaluation mode for a while."""
+"""How things are computed for a while: in evaluation mode, with one thread."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import nn
 
 
@@ -18,3 +19,14 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     finally:
         for part, mode in modes:
             part.training = mode
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch computes with one thread: how work is cut decides last bits of transcendentals."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,99 @@
+"""Word tables as codes, learned with a translator (differentiable product quantization)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smalti.experiments.claims import Claim, Less
+from smalti.experiments.table import Arm, Metric, Table, declare
+from smalti.experiments.tables.captions import (
+    BEAM_BLEU,
+    BLEU,
+    CAPTIONS,
+    CHRF,
+    TINY_CAPTIONS,
+    WMT_CAPTIONS,
+)
+
+PAPER = "differentiable product quantization"
+BYTES = Metric("table_bytes", "bytes of the word table")
+RATIO = Metric("table_ratio", "times smaller than float32", "higher")
+LOSS = Metric("valid_token_nats", "nats a token, held out")
+
+# All arms learn from nothing, which takes longer than starting from a teacher: a smaller network
+# makes up for it.
+STEPS = 1500
+NETWORK: dict[str, Any] = {
+    "model.translator": "autoregressive",
+    "model.dim": 128,
+    "model.depth": 2,
+    "model.decoder_depth": 2,
+    "model.dropout": 0.2,
+    "training.steps": STEPS,
+    "training.batch_size": 2048,
+    "training.learning_rate": 2e-3,
+    "training.evaluate_every": STEPS // 3,
+    "decoding.length_penalties": [1.0],
+}
+
+
+def _learned(choice: str, num_codebooks: int, codebook_size: int) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "compressor": "differentiable",
+        "choice": choice,
+        "num_codebooks": num_codebooks,
+        "codebook_size": codebook_size,
+    }
+    if choice == "centroid":
+        # Normalised scores would choose centroids that are not the nearest.
+        spec["distance_norm"] = "none"
+    return {"embedding": spec}
+
+
+declare(
+    Table(
+        name="translation-codes",
+        paper=PAPER,
+        where="Translation: WMT'19 English to German, appendix",
+        title="One word table for source, target and output: full, and as codes learned with it",
+        kind="translation",
+        base={**CAPTIONS, **NETWORK},
+        scales={
+            # Softmax needs parts that are two wide.
+            "tiny": {**TINY_CAPTIONS, "model.dim": 64},
+            "laptop": {},
+            "paper": {**WMT_CAPTIONS, "model.dropout": 0.1},
+        },
+        seeds={"laptop": 3},
+        minutes={"tiny": 0.05, "laptop": 20, "paper": 6000},
+        arms=(
+            Arm("full table"),
+            Arm("centroid, 32 x 16", _learned("centroid", 32, 16)),
+            Arm("softmax, 32 x 16", _learned("softmax", 32, 16)),
+            Arm("centroid, 16 x 32", _learned("centroid", 16, 32)),
+            Arm("softmax, 16 x 32", _learned("softmax", 16, 32)),
+        ),
+        metrics=(BLEU, BEAM_BLEU, CHRF, LOSS, BYTES, RATIO),
+        claims=(
+            Claim(
+                "Codes learned with the task match the full table and are over 20 times smaller.",
+                (
+                    # Within a fiftieth of the score.
+                    Less("bleu", "full table", "centroid, 32 x 16", factor=1.02),
+                    Less("bleu", "full table", "softmax, 32 x 16", factor=1.02),
+                    Less("table_bytes", "centroid, 32 x 16", "full table", factor=1 / 20),
+                    Less("table_bytes", "softmax, 32 x 16", "full table", factor=1 / 20),
+                ),
+                why="The size is that of packed codes and codebooks as saved, with a table that "
+                "is also the output layer.",
+            ),
+            Claim(
+                "Centroids and softmax do equally well.",
+                (
+                    Less("bleu", "centroid, 32 x 16", "softmax, 32 x 16", factor=1.03),
+                    Less("bleu", "softmax, 32 x 16", "centroid, 32 x 16", factor=1.03),
+                ),
+            ),
+        ),
+    )
+)
