@@ -78,7 +78,8 @@ def test_latent_arms_have_bounds_and_codes_and_the_teacher_has_beams(
 ) -> None:
     latent, teacher = results["hard EM"].metrics, results["autoregressive"].metrics
     assert {"teacher_forced_bleu", "shuffled_bleu"} <= latent.keys()
-    assert latent["codes_in_use"] == pytest.approx(512 * latent["used_share"])
+    size = results["hard EM"].spec["model"]["quantizer"]["codebook_size"]
+    assert latent["codes_in_use"] == pytest.approx(size * latent["used_share"])
     assert "beam_bleu" in teacher
     assert "beam_bleu" not in latent
     assert "codes_in_use" not in teacher.keys() | results["plain parallel"].metrics.keys()

@@ -56,8 +56,8 @@ declare(
             ),
             Arm("Gumbel-softmax", bottleneck("gumbel"), {"bleu": 23.2}),
             Arm("semantic hashing", bottleneck("semantic_hash"), {"bleu": 24.1}),
-            # As many codes as one codebook of 512.
-            Arm("product", bottleneck("product", num_codebooks=3, codebook_size=8)),
+            # As many codes as one codebook of 256.
+            Arm("product", bottleneck("product", num_codebooks=2, codebook_size=16)),
             Arm("soft EM, 10 samples, n_c 2", {**soft(10), "model.compressions": 2}),
             Arm(
                 "soft EM, 10 samples, n_c 4",
