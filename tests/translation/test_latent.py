@@ -123,6 +123,7 @@ def test_any_quantizer_is_a_bottleneck(name: str, language: Language) -> None:
     # By hand: as many latents as whole or begun groups of four tokens, the end included.
     lengths = (target != PAD).sum(dim=1)
     assert latents.mask.sum(dim=1).tolist() == [-(-int(length) // 4) for length in lengths]
+    assert latents.lengths == lengths.tolist()
     assert len(model.translate(source)) == 16
 
 

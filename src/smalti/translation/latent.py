@@ -274,9 +274,10 @@ class Latent(Translator):
 
     def _latents_of(self, encoded: Encoded, target: Tensor) -> Latents:
         target = self._rounded_up(target)
-        mask = (target != PAD)[:, :: self.stride]
+        real = target != PAD
         codes = self.quantizer.encode(self._compressed(encoded, target))
-        return Latents(codes, mask, (self.stride * mask.sum(dim=1)).tolist())
+        # How many tokens the last latent stands for is predicted with its codes.
+        return Latents(codes, real[:, :: self.stride], real.sum(dim=1).tolist())
 
     def _write(self, encoded: Encoded, latents: Latents, half: bool) -> list[list[int]]:
         mask = None if bool(latents.mask.all()) else latents.mask
