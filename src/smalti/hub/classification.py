@@ -58,8 +58,8 @@ def regression(
 def head_figures(
     model: Model, made: Batches, examples: Labelled, *, progress: bool | None = None
 ) -> dict[str, float | None]:
-    """What applies to the labels: classes or scores."""
-    if examples.classes:
+    """What applies to a head: with one output it follows scores, with more it names classes."""
+    if examples.classes or model.config.num_labels != 1:
         return {**classification(model, made, examples, progress=progress)}
     return regression(model, made, examples, progress=progress)
 
