@@ -205,6 +205,7 @@ def public() -> Callable[[str], Path]:
         try:
             return locate(name)
         except DataError as error:
+            # The message names the file and where to get it: public sets are not in the project.
             pytest.skip(str(error))
 
     return find

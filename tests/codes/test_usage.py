@@ -100,4 +100,5 @@ def test_a_mask_that_is_not_one_is_refused() -> None:
 @pytest.mark.parametrize("sizes", [[-1], "ab", 4, [2**62], [2.5]])
 def test_sizes_that_can_not_be_counted_are_refused(sizes: object) -> None:
     with pytest.raises(ShapeError):
+        # Silenced because sizes of wrong types are what is tried.
         Usage(sizes)  # type: ignore[arg-type]

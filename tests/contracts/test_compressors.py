@@ -362,8 +362,7 @@ def test_a_table_learns_and_stays_what_is_saved(name: str, tmp_path: Path) -> No
     """All that can learn gets a gradient; after a step the saved file still gives equal bits."""
     table = fitted(name)
     parameters = [it for it in table.parameters() if it.requires_grad]
-    if not parameters:
-        pytest.skip("nothing here learns")
+    assert parameters
     before = table.dense()
     goal = torch.randn(ROWS, DIM, generator=torch.Generator().manual_seed(6))
     optimizer = torch.optim.SGD(parameters, lr=0.01)

@@ -457,6 +457,7 @@ def test_training_exports(name: str) -> None:
 
 
 @pytest.mark.slow
+# A compiler is not among what pip installs; the tests above trace without one.
 @pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("name", NAMES)

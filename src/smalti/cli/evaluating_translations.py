@@ -15,9 +15,6 @@ from smalti.errors import ConfigError
 if TYPE_CHECKING:
     from smalti.recipes.translation import TranslationRun
 
-# What the names of the other model's figures begin with.
-AGAINST = "against_"
-
 
 def is_translation_model(name: str) -> bool:
     """Whether a name is the directory of a translation model; the light look comes first."""
@@ -153,6 +150,8 @@ def _lines(content: dict[str, Any], run: TranslationRun) -> Iterator[tuple[str, 
 
 def _ratios(latency: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """How many times faster than the other model's ways."""
+    from smalti.recipes.translation.evaluating import AGAINST
+
     mine = next((one for name, one in latency.items() if not name.startswith(AGAINST)), None)
     for name, other in latency.items():
         if mine is None or not name.startswith(AGAINST):

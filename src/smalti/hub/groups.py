@@ -88,6 +88,7 @@ def input_embedding(model: Model) -> Any:
 def output_head(model: Model) -> nn.Linear | None:
     """A model's output layer, where it is a linear one."""
     try:
+        # Models without an output layer raise one or the other, as above.
         head = model.get_output_embeddings()
     except (AttributeError, NotImplementedError):
         return None

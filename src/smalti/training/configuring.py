@@ -47,7 +47,8 @@ class Settings(BaseModel):
             raise ConfigError(_explained(error, type(self))) from None
 
     # As pydantic marks its own constructors: settings inside of settings are then checked by
-    # the outermost, which knows the whole name of a key.
+    # the outermost, which knows the whole name of a key. Silenced because type checkers know of
+    # no attributes that functions are given later.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 

@@ -40,8 +40,8 @@ class TableTaskConfig(Settings):
         return self.model_copy(update={"training": training})
 
 
-class LanguageModelConfig(TableTaskConfig):
-    """A word-level language model.
+class RunningTextConfig(TableTaskConfig):
+    """A model of the words of a running text.
 
     Args:
         data: ``"ptb"`` or ``"wikitext2"``.
@@ -50,12 +50,24 @@ class LanguageModelConfig(TableTaskConfig):
         dim: As above.
         hidden: As above.
         dropout: As above.
-        training: As above; ``batch_size`` places of the text are read at the same time.
-        network: ``"lstm"``, which remembers all words before, or ``"transformer"``, which sees
-            those of its window.
-        depth: Its layers.
+        training: As above.
+        depth: Layers.
         heads: Views that attention takes.
-        window: Words that gradients flow through, and that attention sees.
+        window: Words that are seen at once.
+    """
+
+    data: Literal["ptb", "wikitext2"]
+    depth: PositiveInt
+    heads: PositiveInt = 4
+    window: PositiveInt
+
+
+class LanguageModelConfig(RunningTextConfig):
+    """A word-level language model; ``batch_size`` places of the text are read at the same time.
+
+    Args:
+        network: ``"lstm"``, which remembers all words before, or ``"transformer"``, which sees
+            those of its window. Gradients flow through a window in either.
     """
 
     data: Literal["ptb", "wikitext2"] = "ptb"
@@ -64,35 +76,20 @@ class LanguageModelConfig(TableTaskConfig):
     dropout: float = Field(default=0.3, ge=0, lt=1)
     network: Literal["lstm", "transformer"] = "lstm"
     depth: PositiveInt = 1
-    heads: PositiveInt = 4
     window: PositiveInt = 35
     training: TrainingSettings = TrainingSettings(
         epochs=10, batch_size=32, learning_rate=2e-3, schedule=SCHEDULE, clip_norm=1.0
     )
 
 
-class MaskedModelConfig(TableTaskConfig):
-    """A small BERT that fills in masked words.
-
-    Args:
-        data: ``"ptb"`` or ``"wikitext2"``.
-        limit: As above, in lines.
-        embedding: As above.
-        dim: As above.
-        hidden: As above.
-        dropout: As above.
-        training: As above; ``batch_size`` pieces of text are a batch.
-        depth: Layers.
-        heads: Views that attention takes.
-        window: Words of a piece of text.
-    """
+class MaskedModelConfig(RunningTextConfig):
+    """A small BERT that fills in masked words; ``batch_size`` windows of text are a batch."""
 
     data: Literal["ptb", "wikitext2"] = "wikitext2"
     dim: PositiveInt = 128
     hidden: PositiveInt = 128
     dropout: float = Field(default=0.1, ge=0, lt=1)
     depth: PositiveInt = 2
-    heads: PositiveInt = 4
     window: PositiveInt = 64
     training: TrainingSettings = TrainingSettings(
         epochs=10, batch_size=32, learning_rate=1e-3, schedule=SCHEDULE, clip_norm=1.0
