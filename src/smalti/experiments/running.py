@@ -122,6 +122,8 @@ def measured_elsewhere(folder: Path, scale: Scale, seed: int, spec_hash: str) ->
 
 def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> Result:
     settings = table.settings(arm, scale)
+    # Before the run: files may be edited while it goes on.
+    source = source_hash()
     began = time.monotonic()
     measured = kind_named(table.kind).measure(table.settings(arm, scale), seed, place)
     unknown = [metric.name for metric in table.metrics if metric.name not in measured.metrics]
@@ -137,7 +139,7 @@ def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> R
         seed=seed,
         spec={"kind": table.kind, **settings},
         spec_hash=table.spec_hash(arm, scale),
-        source_hash=source_hash(),
+        source_hash=source,
         metrics=measured.metrics,
         details=measured.details,
         seconds=round(time.monotonic() - began, 2),

@@ -173,7 +173,6 @@ declare(
             Arm("hard EM, not distilled", {**hard(), **NOT_DISTILLED}, {"bleu": 21.4}),
             Arm("soft EM, 10 samples, not distilled", {**soft(10), **NOT_DISTILLED}),
             Arm("hard EM, bidirectional", {**hard(), **BIDIRECTIONAL}),
-            Arm("soft EM, 10 samples, bidirectional", {**soft(10), **BIDIRECTIONAL}),
         ),
         metrics=(BLEU, CHRF, FORCED, SHUFFLED, IN_USE, LATENCY, SPEEDUP, LONG_SPEEDUP, OVER_BEAM),
         unit=f"{WMT_UNIT}, one run each",

@@ -64,7 +64,6 @@ declare(
             "laptop": {},
             "paper": {**WMT_CAPTIONS, "model.dropout": 0.1},
         },
-        seeds={"laptop": 3},
         minutes={"tiny": 0.05, "laptop": 20, "paper": 6000},
         arms=(
             Arm("full table"),

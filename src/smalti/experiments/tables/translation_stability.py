@@ -40,7 +40,6 @@ declare(
         kind="translation",
         base=LATENT,
         scales={scale: {**SCALES[scale], **LARGER[scale]} for scale in SCALES},
-        seeds={"laptop": 3},
         minutes={"tiny": 0.05, "laptop": MINUTES, "paper": 6000},
         arms=(
             Arm("hard EM", hard()),
