@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from smalti.cli.main import app
@@ -113,3 +114,21 @@ def test_a_table_that_cannot_be_tested_says_so(folders: tuple[Path, Path]) -> No
     table = Table("x", "p", "w", "t", "images", (Arm("a"),), (), untestable="no such data")
     with pytest.raises(ConfigError, match="no such data"):
         run_table(table, "tiny", *folders)
+
+
+@pytest.mark.parametrize(("asked", "threads"), [([], 1), (["--threads", "2"], 2)])
+def test_one_thread_where_nothing_is_said_so_that_a_result_can_be_made_again(
+    folders: tuple[Path, Path], asked: list[str], threads: int
+) -> None:
+    before = torch.get_num_threads()
+    results, work = folders
+    places = ["--results", str(results), "--work", str(work)]
+    try:
+        run = CliRunner().invoke(
+            app, ["reproduce", "dpq-sizes", "--scale", "tiny", *places, *asked]
+        )
+    finally:
+        torch.set_num_threads(before)
+    assert run.exit_code == 0, run.output
+    (path, *_) = sorted(results.rglob("*.json"))
+    assert json.loads(path.read_text())["machine"]["threads"] == threads

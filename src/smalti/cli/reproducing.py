@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from smalti.cli.options import Threads, use_threads
+from smalti.cli.options import use_threads
 from smalti.cli.output import AsJson, check_file, show, tell
 from smalti.errors import ConfigError
 
@@ -30,7 +30,14 @@ def reproduce(
         ),
     ] = None,
     show_only: Annotated[bool, typer.Option("--show", help="Run nothing; print.")] = False,
-    threads: Threads = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Threads to compute with; one where nothing is said, since more give other "
+            "roundings, but for the scale paper.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run what is missing of a table, and print it beside the paper's numbers.
@@ -55,7 +62,8 @@ def reproduce(
         return
     assert name is not None  # checked above
     table = table_named(name)
-    use_threads(threads)
+    # Results say with how many threads they were made: the same number gives the same metrics.
+    use_threads(threads if threads is not None or scale == "paper" else 1)
     if not show_only:
         run_table(table, scale, results, work, arm, seed, tell=lambda line: tell([line]))
     content = summary(table, scale, results)

@@ -25,7 +25,7 @@ LAST_GAP = Metric("last_relative_gradient_gap", "relative gap at the end")
 LOSS = Metric("last_distortion", "quantization loss of a coordinate")
 # Places in the pool, which is ordered from wide to narrow.
 MOST_WORDS, BEST_PAIR = WIDTHS.index(1), WIDTHS.index(4)
-WATCHED: dict[str, Any] = {"watch": 64, "training.evaluate_every": 100}
+WATCHED: dict[str, Any] = {"watch": 64, "training.evaluate_every": 50}
 
 
 def _watched(scales: dict[Scale, dict[str, Any]]) -> dict[Scale, dict[str, Any]]:
@@ -52,8 +52,8 @@ declare(
         kind="images",
         base={**POOL_BASE, **WATCHED},
         scales=_watched(POOL_SCALES),
-        seeds={"laptop": 2},
-        minutes={"tiny": 0.1, "laptop": 8, "paper": 900},
+        seeds={"laptop": 3},
+        minutes={"tiny": 0.1, "laptop": 3, "paper": 900},
         arms=(
             Arm("adaptive", adaptive()),
             *(Arm(pair(width), fixed(CAPACITY // width, width)) for width in (128, 4, 1)),
@@ -105,8 +105,8 @@ declare(
         kind="images",
         base={**BASE, **WATCHED, "data.source": "mnist", **fixed(CAPACITY // 4, 4)},
         scales=_watched(SCALES),
-        seeds={"laptop": 2},
-        minutes={"tiny": 0.05, "laptop": 3, "paper": 300},
+        seeds={"laptop": 3},
+        minutes={"tiny": 0.05, "laptop": 1.2, "paper": 300},
         arms=(Arm("one channel"), Arm("three equal channels", {"data.channels": 3})),
         metrics=(MSE, FIRST_GAP, LAST_GAP),
         claims=(

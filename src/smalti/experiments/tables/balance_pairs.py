@@ -45,8 +45,8 @@ for _source, _reported in REPORTED.items():
             kind="images",
             base={**BASE, **images_of(_source)},
             scales=with_full_images(_source, SCALES),
-            seeds={"laptop": 3 if _source == "cifar10" else 1},
-            minutes={"tiny": 0.05, "laptop": 3, "paper": 300},
+            seeds={"laptop": 3},
+            minutes={"tiny": 0.05, "laptop": 0.8, "paper": 300},
             arms=tuple(
                 Arm(pair(width), fixed(CAPACITY // width, width), {"mse": number})
                 for width, number in zip(WIDTHS, _reported, strict=True)

@@ -67,8 +67,8 @@ for _source, (_width, _fixed_error, _pool_error) in BEST.items():
             kind="images",
             base={**POOL_BASE, **images_of(_source)},
             scales=with_full_images(_source, POOL_SCALES),
-            seeds={"laptop": 3 if _whole else 1},
-            minutes={"tiny": 0.1, "laptop": 10, "paper": 900},
+            seeds={"laptop": 3},
+            minutes={"tiny": 0.1, "laptop": 2.5, "paper": 900},
             arms=(
                 Arm("adaptive", adaptive(), {"mse": _pool_error}),
                 Arm(_best, fixed(CAPACITY // _width, _width), {"mse": _fixed_error}),

@@ -24,7 +24,13 @@ BEST = {
     "cifar10": (4, 0.503, 0.394),
     "tiny_imagenet": (4, 2.528, 2.022),
 }
-BASE: dict[str, Any] = {**SMALL, "training.steps": 1000, "data.augmentation": "none"}
+STEPS = 500
+BASE: dict[str, Any] = {
+    **SMALL,
+    "training.steps": STEPS,
+    "training.evaluate_every": STEPS,
+    "data.augmentation": "none",
+}
 PUBLISHED: dict[str, Any] = {
     "model.width": 128,
     "training.steps": 20_000,
@@ -35,7 +41,7 @@ PUBLISHED: dict[str, Any] = {
 SCALES: dict[Scale, dict[str, Any]] = {"tiny": TINY, "laptop": {}, "paper": PUBLISHED}
 # A pool's temperature falls over all of its training.
 ANNEALED = "model.quantizer.anneal_steps"
-POOL_BASE: dict[str, Any] = {**BASE, ANNEALED: 1000}
+POOL_BASE: dict[str, Any] = {**BASE, ANNEALED: STEPS}
 POOL_SCALES: dict[Scale, dict[str, Any]] = {
     "tiny": {**TINY, ANNEALED: 4},
     "laptop": {},

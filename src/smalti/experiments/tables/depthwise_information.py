@@ -26,7 +26,7 @@ declare(
         base={**SMALL, "model.likelihood": MIXTURE, "prior": None},
         scales=SCALES,
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 4, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 2.5, "paper": 600},
         arms=(
             Arm(
                 "depthwise 5 x 64",
@@ -86,7 +86,7 @@ declare(
         base={**SMALL, "model.likelihood": MIXTURE, "training.evaluate_every": 125},
         scales={**SCALES, "tiny": {**SCALES["tiny"], "training.evaluate_every": 1}},
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 4, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 2.5, "paper": 600},
         arms=(
             Arm("depthwise 5 x 64", several("depthwise", 5, 64)),
             Arm("repeated 5 x 64", several("repeated", 5, 64)),

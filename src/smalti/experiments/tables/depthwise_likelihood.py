@@ -28,7 +28,6 @@ declare(
         kind="images",
         base={**SMALL, **PRIOR, "model.likelihood": MIXTURE, "training.steps": 3000},
         scales=PRIOR_SCALES,
-        seeds={"laptop": 3},
         minutes={"tiny": 0.1, "laptop": 10, "paper": 900},
         arms=(
             Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"bits_per_dim": 2.52}),

@@ -32,7 +32,7 @@ declare(
         base=LANGUAGE_MODEL,
         scales={"tiny": TINY_LANGUAGE_MODEL, "laptop": {}, "paper": PAPER_LANGUAGE_MODEL},
         seeds={"laptop": 3},
-        minutes={"tiny": 0.03, "laptop": 4, "paper": 2000},
+        minutes={"tiny": 0.03, "laptop": 2.5, "paper": 2000},
         arms=(
             Arm("full", FULL),
             *(Arm(f"softmax {d} x {k}", coded("softmax", d, k)) for d, k in GRID),
@@ -80,13 +80,12 @@ declare(
         where="language models, WikiText-2",
         title="An LSTM on a text with 33,000 words",
         kind="texts",
-        base={**LANGUAGE_MODEL, "data": "wikitext2", "training.steps": 1800},
+        base={**LANGUAGE_MODEL, "data": "wikitext2", "training.steps": 1200},
         scales={
             "tiny": {**TINY_LANGUAGE_MODEL, "limit": 10},
             "laptop": {},
             "paper": PAPER_LANGUAGE_MODEL,
         },
-        seeds={"laptop": 3},
         minutes={"tiny": 0.03, "laptop": 6, "paper": 5000},
         arms=(
             Arm("full", FULL),
@@ -115,7 +114,8 @@ TRANSFORMER: dict[str, Any] = {
     "window": 64,
     "training.batch_size": 16,
     "training.learning_rate": 1e-3,
-    "training.steps": 2500,
+    "training.steps": 2000,
+    "training.evaluate_every": 1000,
 }
 TEXTS = {"PTB": "ptb", "WikiText-2": "wikitext2"}
 
@@ -138,7 +138,6 @@ declare(
                 "training.steps": 100_000,
             },
         },
-        seeds={"laptop": 3},
         minutes={"tiny": 0.03, "laptop": 5, "paper": 3000},
         arms=tuple(
             Arm(f"{text}, {name}", {"data": data, **table})

@@ -39,7 +39,7 @@ declare(
             "paper": {**PAPER_WIDTH, "training.evaluate_every": 600},
         },
         seeds={"laptop": 3},
-        minutes={"tiny": 0.03, "laptop": 4, "paper": 2000},
+        minutes={"tiny": 0.03, "laptop": 2.5, "paper": 2000},
         arms=(
             Arm("softmax", coded("softmax", 32, 32)),
             Arm("centroid", coded("centroid", 32, 32)),
@@ -99,7 +99,7 @@ declare(
             "paper": {**PAPER_WIDTH, "training.evaluate_every": 600},
         },
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 4, "paper": 4000},
+        minutes={"tiny": 0.05, "laptop": 1.5, "paper": 4000},
         arms=tuple(
             Arm(f"{choice} 128 x {size}", coded(choice, 128, size))
             for choice in ("softmax", "centroid")
@@ -158,7 +158,7 @@ declare(
             "paper": PAPER_WIDTH,
         },
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 4, "paper": 5000},
+        minutes={"tiny": 0.05, "laptop": 2, "paper": 5000},
         arms=(
             Arm(CONTROL, FULL, {"full_cosine": 0.360}),
             Arm(

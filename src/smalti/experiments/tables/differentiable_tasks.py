@@ -38,7 +38,7 @@ declare(
         },
         scales={"tiny": {**TINY, "limit": 200}, "laptop": {}, "paper": {"training.steps": 5000}},
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 3, "paper": 15},
+        minutes={"tiny": 0.05, "laptop": 1.5, "paper": 15},
         arms=tuple(
             Arm(f"{text}, {name}", {"data": data, **table})
             for text, data in NEWS.items()
@@ -87,7 +87,7 @@ declare(
             **TRAINING,
             "training.batch_size": 16,
             "training.learning_rate": 1e-3,
-            "training.steps": 3000,
+            "training.steps": 2000,
             "training.evaluate_every": 1000,
         },
         scales={
@@ -104,7 +104,6 @@ declare(
                 "training.steps": 1_000_000,
             },
         },
-        seeds={"laptop": 3},
         minutes={"tiny": 0.03, "laptop": 7, "paper": 1_000_000},
         arms=(
             Arm("full", FULL),

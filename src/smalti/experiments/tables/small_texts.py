@@ -93,8 +93,8 @@ LANGUAGE_MODEL: dict[str, Any] = {
     "dropout": 0.3,
     "window": 35,
     **TRAINING,
-    "training.steps": 2500,
-    "training.evaluate_every": 1250,
+    "training.steps": 1500,
+    "training.evaluate_every": 750,
 }
 TINY_LANGUAGE_MODEL: dict[str, Any] = {**TINY, "window": 8}
 # The medium LSTM of Zaremba, Sutskever and Vinyals, with Adam instead of plain descent.

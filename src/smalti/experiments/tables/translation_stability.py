@@ -46,10 +46,10 @@ declare(
             Arm("hard EM, source seen", {**hard(), **SEEN}),
             Arm("soft EM, 10 samples, source seen", {**soft(10), **SEEN}),
             Arm("hard EM, reference start", hard(**REFERENCE)),
-            Arm("soft EM, 10 samples, reference start", soft(10, **REFERENCE)),
             Arm("hard EM, reference start, source seen", {**hard(**REFERENCE), **SEEN}),
             Arm(
-                "soft EM, 5 samples, reference start, source seen", {**soft(5, **REFERENCE), **SEEN}
+                "soft EM, 5 samples, reference start, source seen",
+                {**soft(5, **REFERENCE), **SEEN},
             ),
             Arm(
                 "soft EM, 10 samples, reference start, source seen",
