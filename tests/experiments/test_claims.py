@@ -46,3 +46,16 @@ def test_evidence_of_one_seed_says_so() -> None:
 def test_what_cannot_be_tested_gives_its_reason() -> None:
     verdict = judge(Claim("faster on a GPU", untestable="there is no GPU"), FOUND)
     assert (verdict.word, verdict.evidence) == ("can't be tested here", ("there is no GPU",))
+
+
+@pytest.mark.parametrize(
+    ("comparison", "line"),
+    [
+        (Less("error", "a", "b"), "error: a 1.5 < b 3.5"),
+        (Less("error", "b", "a", factor=0.5), "error: b 3.5 >= 0.5 times a 1.5"),
+        (Less("error", "a", "a", other_metric="rate"), "a: error 1.5 < bits 5"),
+        (Less("error", "a", "b", other_metric="rate"), "error of a 1.5 < bits of b 4"),
+    ],
+)
+def test_evidence_names_what_is_compared(comparison: Less, line: str) -> None:
+    assert judge(Claim("", (comparison,)), FOUND, {"rate": "bits"}).evidence == (line,)

@@ -97,13 +97,25 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
             return Verdict("not measured yet", (f"{one.less} or {one.more} is missing",))
         small, large, sure = seen
         came_out.append(small < large)
-        label = (labels or {}).get(one.metric, one.metric)
-        times = "" if one.factor == 1 else f"{one.factor:g} times "
         sign = "<" if small < large else ">=" if large < small else "="
-        evidence.append(
-            f"{label}: {one.less} {small:.4g} {sign} {times}{one.more} "
-            f"{large / one.factor:.4g}{', ' if sure else ''}{sure}"
-        )
+        evidence.append(_told(one, small, sign, large / one.factor, sure, labels or {}))
     if all(came_out):
         return Verdict("holds", tuple(evidence))
     return Verdict("holds in part" if any(came_out) else "does not hold", tuple(evidence))
+
+
+def _told(
+    one: Less, small: float, sign: str, large: float, sure: str, labels: Mapping[str, str]
+) -> str:
+    label, other = (
+        labels.get(name, name.replace("_", " "))
+        for name in (one.metric, one.other_metric or one.metric)
+    )
+    times = "" if one.factor == 1 else f"{one.factor:g} times "
+    if one.less == one.more:
+        told = f"{one.less}: {label} {small:.4g} {sign} {times}{other} {large:.4g}"
+    elif other != label:
+        told = f"{label} of {one.less} {small:.4g} {sign} {times}{other} of {one.more} {large:.4g}"
+    else:
+        told = f"{label}: {one.less} {small:.4g} {sign} {times}{one.more} {large:.4g}"
+    return f"{told}, {sure}" if sure else told
