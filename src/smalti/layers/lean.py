@@ -12,6 +12,7 @@ difference in the last bit of float32 could otherwise tip it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
@@ -90,14 +91,15 @@ class Lean:
 
     def _bias(self, x: Tensor, mask: Tensor | None) -> Tensor | None:
         """What hides positions from each other; None where being causal is enough."""
-        bias = hiding_keys(x.shape[1], mask, x.device)
-        keys = bias.shape[3]
         if not self.causal:
-            return bias
+            return hiding_keys(x.shape[1], mask, x.device)
         # Padding comes last, where no position sees it.
-        if keys > MOST_CAUSAL_KEYS:
+        if x.shape[1] > MOST_CAUSAL_KEYS:
             return None
-        return bias.masked_fill(later(keys, keys, x.device), HIDDEN)
+        if mask is None:
+            return _causal_bias(x.shape[1], x.device)
+        bias = hiding_keys(x.shape[1], mask, x.device)
+        return bias.masked_fill(later(bias.shape[3], bias.shape[3], x.device), HIDDEN)
 
     def step(self, x: Tensor, cache: KeyValues) -> Tensor:
         """The next position of every row, ``(rows, dim)``; the cache remembers it."""
@@ -174,12 +176,28 @@ def hiding_keys(length: int, mask: Tensor | None, device: torch.device) -> Tenso
         mask: ``(batch, length)``, False where one is padding.
         device: Where.
     """
-    keys = length + -length % KEYS
-    bias = torch.zeros(1 if mask is None else len(mask), 1, 1, keys, device=device)
-    bias[..., length:] = HIDDEN
-    if mask is not None:
-        bias[:, 0, 0, :length].masked_fill_(~mask, HIDDEN)
+    bias = _rounding_bias(length, device)
+    if mask is None:
+        return bias
+    bias = bias.repeat(len(mask), 1, 1, 1)
+    bias[:, 0, 0, :length].masked_fill_(~mask, HIDDEN)
     return bias
+
+
+# To make a bias takes longer than to use it for one sentence, and lengths are few.
+@functools.lru_cache(maxsize=256)
+def _rounding_bias(length: int, device: torch.device) -> Tensor:
+    """What hides the keys that rounding up adds."""
+    bias = torch.zeros(1, 1, 1, length + -length % KEYS, device=device)
+    bias[..., length:] = HIDDEN
+    return bias
+
+
+@functools.lru_cache(maxsize=64)
+def _causal_bias(length: int, device: torch.device) -> Tensor:
+    """What hides later positions too."""
+    bias = _rounding_bias(length, device)
+    return bias.masked_fill(later(bias.shape[3], bias.shape[3], device), HIDDEN)
 
 
 def _rounded_up(x: Tensor) -> Tensor:

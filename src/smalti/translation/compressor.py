@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding, gelu, linear
 
 from smalti.layers.attending import hiding
 from smalti.layers.packed_linear import PackedLinear
 from smalti.layers.remade import Remade
 from smalti.layers.sequence_convolutions import Doubling, Halving, ResidualConvolution
 from smalti.layers.transformer_block import CrossAttention
+from smalti.quantizers.base import Quantizer
 from smalti.translation.encoding import Encoded
 
 
@@ -66,7 +68,7 @@ class Decompressor(nn.Module):
         self.inward = nn.Linear(latent_dim, dim)
         self.mixing = nn.ModuleList(ResidualConvolution(dim) for _ in range(doublings))
         self.doubling = nn.ModuleList(Doubling(dim) for _ in range(doublings))
-        self._lean: Remade[list[PackedLinear]] = Remade()
+        self._lean: Remade[LeanDecompressor] = Remade()
 
     def forward(self, latents: Tensor, mask: Tensor | None) -> Tensor:
         """Vectors ``(batch, length, dim)``.
@@ -83,27 +85,89 @@ class Decompressor(nn.Module):
         out: Tensor = x
         return out
 
-    def lean(self, latents: Tensor, mask: Tensor | None, *, half: bool) -> Tensor:
-        """``forward`` for inference, rounded to bfloat16 on request."""
-        layers = self._lean.get(half, lambda: self._packed(half), self)
-        batch, length, width = latents.shape
-        x = layers[0](latents.reshape(-1, width)).view(batch, length, -1)
+    @torch.no_grad()
+    def lean(
+        self, quantizer: Quantizer, codes: Tensor, mask: Tensor | None, *, half: bool
+    ) -> Tensor:
+        """``forward`` of what codes stand for, for inference.
+
+        Args:
+            quantizer: Who says what codes stand for, always the same.
+            codes: ``(batch, latents, num_codebooks)``.
+            mask: ``(batch, latents)``, False where there is padding.
+            half: Whether products are rounded to bfloat16.
+        """
+        made = self._lean.get(
+            half, lambda: LeanDecompressor(self, quantizer, half), self, quantizer
+        )
+        return made(codes, mask)
+
+
+class LeanDecompressor:
+    """A decompressor with its weights laid out for inference.
+
+    Of one codebook there are few inputs, and the first layers see no more than neighbours: what
+    each code adds to itself and to those beside it after the first doubling is known before.
+
+    Args:
+        decompressor: Whose weights are used.
+        quantizer: Who says what codes stand for.
+        half: Whether products are rounded to bfloat16.
+    """
+
+    def __init__(self, decompressor: Decompressor, quantizer: Quantizer, half: bool) -> None:
+        mixing = [one for one in decompressor.mixing if isinstance(one, ResidualConvolution)]
+        doubling = [one for one in decompressor.doubling if isinstance(one, Doubling)]
+        self.stages = [
+            (one, PackedLinear.of(one.dense, half=half), PackedLinear.of(two.dense, half=half))
+            for one, two in zip(mixing, doubling, strict=True)
+        ]
+        self.inward = PackedLinear.of(decompressor.inward, half=half)
+        self.quantizer = quantizer
+        self.tables: tuple[Tensor, Tensor, Tensor] | None = None
+        if len(quantizer.code_sizes) == 1:
+            every = torch.arange(quantizer.code_sizes[0], device=decompressor.inward.weight.device)
+            vectors = decompressor.inward(quantizer.decode(every[:, None]))
+            self.tables = _first_stage(vectors, mixing[0], doubling[0])
+
+    def __call__(self, codes: Tensor, mask: Tensor | None) -> Tensor:
+        """Vectors ``(batch, length, dim)``; see ``Decompressor.lean``."""
         real = None if mask is None else mask[:, :, None]
-        for place, mixing in enumerate(self._mixing()):
-            x = mixing.lean(x, real, layers[1 + 2 * place])
+        stages = self.stages
+        if self.tables is not None:
+            x, stages = self._looked_up(codes[:, :, 0], real, *self.tables), stages[1:]
+            real = None if real is None else real.repeat_interleave(2, dim=1)
+        else:
+            latents = self.quantizer.decode(codes)
+            x = self.inward(latents.flatten(0, 1)).unflatten(0, codes.shape[:2])
+        for mixing, mix, double in stages:
+            x = mixing.lean(x, real, mix)
             batch, length, dim = x.shape
-            x = layers[2 + 2 * place](x.view(-1, dim)).view(batch, 2 * length, dim)
+            x = double(x.view(-1, dim)).view(batch, 2 * length, dim)
             real = None if real is None else real.repeat_interleave(2, dim=1)
         return x
 
-    @torch.no_grad()
-    def _packed(self, half: bool) -> list[PackedLinear]:
-        """The dense layers in the order in which they come."""
-        made = [PackedLinear.of(self.inward, half=half)]
-        doubling = [layer for layer in self.doubling if isinstance(layer, Doubling)]
-        for pair in zip(self._mixing(), doubling, strict=True):
-            made += [PackedLinear.of(layer.dense, half=half) for layer in pair]
-        return made
+    @staticmethod
+    def _looked_up(
+        codes: Tensor, real: Tensor | None, own: Tensor, before: Tensor, after: Tensor
+    ) -> Tensor:
+        """The first convolution and doubling of codes ``(batch, latents)``."""
+        x = embedding(codes, own)
+        if codes.shape[1] > 1:
+            to_next, to_last = embedding(codes[:, :-1], before), embedding(codes[:, 1:], after)
+            if real is not None:
+                to_next, to_last = to_next * real[:, :-1], to_last * real[:, 1:]
+            x[:, 1:] += to_next
+            x[:, :-1] += to_last
+        return x.view(len(codes), 2 * codes.shape[1], -1)
 
-    def _mixing(self) -> list[ResidualConvolution]:
-        return [layer for layer in self.mixing if isinstance(layer, ResidualConvolution)]
+
+def _first_stage(
+    vectors: Tensor, mixing: ResidualConvolution, doubling: Doubling
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For each code: its own two vectors, and what it adds to those of its next and its last."""
+    bent = gelu(mixing.norm(vectors))
+    before, middle, after = mixing.dense.weight.chunk(3, dim=1)
+    own = doubling.dense(vectors + linear(bent, middle, mixing.dense.bias))
+    double = doubling.dense.weight
+    return own, linear(linear(bent, before), double), linear(linear(bent, after), double)

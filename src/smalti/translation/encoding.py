@@ -72,7 +72,8 @@ class SourceEncoder(nn.Module):
         """``forward`` for inference, rounded to bfloat16 on request."""
         mask = source != PAD
         x = self._marked(words, source)
-        return Encoded(self.layers.lean(half=half).whole(x, mask=mask), mask)
+        needed = None if bool(mask.all()) else mask
+        return Encoded(self.layers.lean(half=half).whole(x, mask=needed), mask)
 
     def _marked(self, words: WordTables, source: Tensor) -> Tensor:
         positions: Tensor = self.positions(source.shape[1])

@@ -281,7 +281,7 @@ class Latent(Translator):
 
     def _write(self, encoded: Encoded, latents: Latents, half: bool) -> list[list[int]]:
         mask = None if bool(latents.mask.all()) else latents.mask
-        x = self.decompressor.lean(self.quantizer.decode(latents.codes), mask, half=half)
+        x = self.decompressor.lean(self.quantizer, latents.codes, mask, half=half)
         spread = None
         if self.decoder == "causal":
             # What comes after the end changes nothing before it.
@@ -289,7 +289,7 @@ class Latent(Translator):
         elif mask is not None:
             spread = mask.repeat_interleave(self.stride, dim=1)
         hidden = self.writer.lean(x, spread, encoded, half=half)
-        return read_off(self.words, hidden, latents.lengths)
+        return read_off(self.words, hidden, latents.lengths, half=half)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -112,7 +112,7 @@ class _CachedWalk:
     ) -> None:
         rows = len(encoded.vectors) * per_source
         self.cache = predictor.layers.new_cache(
-            rows, encoded.vectors, context_mask=encoded.mask, length=longest
+            rows, encoded.vectors, context_mask=encoded.needed_mask(), length=longest
         )
         self.lean = predictor.lean(quantizer)
         self.positions = predictor.positions(longest).unbind()

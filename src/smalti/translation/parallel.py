@@ -118,7 +118,7 @@ class Parallel(Translator):
         encoded = encoded.repeated(tried) if tried > 1 else encoded
         x, mask = self._copied(source.repeat_interleave(tried, dim=0), encoded, lengths)
         hidden = self.writer.lean(x, mask, encoded, half=options.half)
-        found = read_off(self.words, hidden, lengths.tolist())
+        found = read_off(self.words, hidden, lengths.tolist(), half=options.half)
         if tried == 1:
             return found
         return best_of(rescore_with, source, found, options.length_penalty)

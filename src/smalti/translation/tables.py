@@ -120,10 +120,14 @@ class WordTables(nn.Module):
         return smoothed_loss(cast("TokenTable", table).logits(hidden), labels, smoothing)
 
     @torch.no_grad()
-    def lean_logits(self) -> PackedLinear:
-        """``logits`` for inference, of rows ``(n, dim)``; made anew when weights have changed."""
+    def lean_logits(self, *, half: bool = False) -> PackedLinear:
+        """``logits`` for inference, of rows ``(n, dim)``; made anew when weights have changed.
+
+        Args:
+            half: Whether they are rounded to bfloat16, which is enough to find the largest.
+        """
         table = self.table("output")
-        return self._lean.get("logits", lambda: PackedLinear(self.dense("output")), table)
+        return self._lean.get(half, lambda: PackedLinear(self.dense("output"), half=half), table)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Products of vectors ``(..., dim)`` with all rows of the output's table."""

@@ -51,7 +51,10 @@ class CachedWalk:
         self.rows = len(encoded.vectors) * per_source
         decoder = model.decoder
         self.cache = decoder.new_cache(
-            self.rows, encoded.vectors, context_mask=encoded.mask, length=min(length, FIRST_ROOM)
+            self.rows,
+            encoded.vectors,
+            context_mask=encoded.needed_mask(),
+            length=min(length, FIRST_ROOM),
         )
         self.lean, self.logits = decoder.lean(), model.words.lean_logits()
         self.inward = model.words.dense("target")

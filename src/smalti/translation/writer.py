@@ -55,7 +55,10 @@ class ParallelWriter(nn.Module):
     def lean(self, x: Tensor, mask: Tensor | None, encoded: Encoded, *, half: bool) -> Tensor:
         """``forward`` for inference, rounded to bfloat16 on request."""
         return self.layers.lean(half=half).whole(
-            x + self.positions(x.shape[1]), encoded.vectors, mask=mask, context_mask=encoded.mask
+            x + self.positions(x.shape[1]),
+            encoded.vectors,
+            mask=mask,
+            context_mask=encoded.needed_mask(),
         )
 
 
@@ -71,16 +74,19 @@ def partly_known(x: Tensor, known: Tensor, share: float) -> Tensor:
     return torch.where(shows[:, :, None], known.to(x.dtype), x)
 
 
-def read_off(words: WordTables, hidden: Tensor, lengths: list[int]) -> list[list[int]]:
+def read_off(
+    words: WordTables, hidden: Tensor, lengths: list[int], *, half: bool
+) -> list[list[int]]:
     """The likeliest tokens of each row up to its end.
 
     Args:
         words: Where tokens have their vectors.
         hidden: ``(batch, length, dim)``.
         lengths: How many tokens each row has at most.
+        half: Whether products are rounded to bfloat16; of equal ones the first is taken.
     """
     batch, length, dim = hidden.shape
-    best = largest(words.lean_logits()(hidden.reshape(-1, dim)))
+    best = largest(words.lean_logits(half=half)(hidden.reshape(-1, dim)))
     rows = best.view(batch, length).tolist()
     cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
     return [row[: row.index(EOS)] if EOS in row else row for row in cut]
