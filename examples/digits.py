@@ -1,6 +1,6 @@
 """A tiny autoencoder of real digits with four kinds of codes: distortion, rate, codes in use.
 
-Run it with ``make demo``. The digits (1,797 of 8 x 8 pixels) come with scikit-learn.
+Run it with ``make digits``. The digits (1,797 of 8 x 8 pixels) come with scikit-learn.
 """
 
 from __future__ import annotations

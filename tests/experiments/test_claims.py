@@ -20,9 +20,16 @@ FOUND = {
         ((Less("error", "b", "a"),), "does not hold"),
         ((Less("error", "a", "b"), Less("rate", "a", "b")), "holds in part"),
         ((Less("error", "a", "nobody"),), "not measured yet"),
-        # By hand: 3.5 is not under half of 1.5, and 1.5 is under half of 3.5.
+        # By hand: 3.5 is not under half of 1.5; 1 and 2 are under six tenths of 3.5, and of 4,
+        # but 2 is not under six tenths of 3; all are under nine tenths.
         ((Less("error", "b", "a", factor=0.5),), "does not hold"),
-        ((Less("error", "a", "b", factor=0.5),), "holds"),
+        ((Less("error", "a", "b", factor=0.6),), "holds in part"),
+        ((Less("error", "a", "b", factor=0.9),), "holds"),
+        # Their means are in order, but not all seeds.
+        ((Less("error", "a", "c"),), "holds in part"),
+        # What only says at what price is no part of what is claimed.
+        ((Less("error", "b", "a"), Less("rate", "b", "a", condition=True)), "does not hold"),
+        ((Less("error", "a", "b"), Less("rate", "a", "b", condition=True)), "holds in part"),
         # 1.5 of errors against 5 of rate.
         ((Less("error", "a", "a", other_metric="rate"),), "holds"),
     ],
@@ -55,6 +62,11 @@ def test_what_cannot_be_tested_gives_its_reason() -> None:
         (Less("error", "b", "a", factor=0.5), "error: b 3.5 >= 0.5 times a 1.5"),
         (Less("error", "a", "a", other_metric="rate"), "a: error 1.5 < bits 5"),
         (Less("error", "a", "b", other_metric="rate"), "error of a 1.5 < bits of b 4"),
+        # 0.5 below the third, and 1.5 above it.
+        (
+            Less("error", "a", "b", less_from="c", more_from="c"),
+            "error: a over c -0.5 < b over c 1.5",
+        ),
     ],
 )
 def test_evidence_names_what_is_compared(comparison: Less, line: str) -> None:

@@ -24,7 +24,7 @@ def list_family(
     family: Annotated[str, typer.Argument(help=f"What to list: {', '.join(FAMILIES)}.")],
     as_json: AsJson = False,
 ) -> None:
-    """List the members of a family, their settings and what they are.
+    """List the members of a family and what they are; with --json their settings too.
 
     Example: smalti list compressors
     """

@@ -11,6 +11,7 @@ Word = Literal[
     "holds", "holds in part", "does not hold", "can't be tested here", "not measured yet"
 ]
 
+OVERLAP = "seeds overlap"
 # Of one arm: a list of measurements, one a seed, for each metric.
 Measurements = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -24,7 +25,11 @@ class Less:
         less: The arm with less.
         more: The arm with more.
         other_metric: Of the second arm; where it is not the same.
+        less_from: What the first arm is counted from: then it is what it has more than that one.
+        more_from: Likewise for the second.
         factor: ``less`` must be under so many times ``more``.
+        condition: Whether it only says at what price the rest is asked for: a claim fails with
+            it, but a claim of which nothing else comes out does not hold in part.
     """
 
     metric: str
@@ -32,18 +37,36 @@ class Less:
     more: str
     other_metric: str | None = None
     factor: float = 1.0
+    condition: bool = False
+    less_from: str | None = None
+    more_from: str | None = None
+
+    def arms(self) -> set[str]:
+        """All that are compared."""
+        named = (self.less, self.more, self.less_from, self.more_from)
+        return {name for name in named if name is not None}
 
     def difference(self, found: Measurements) -> tuple[float, float, str] | None:
         """Both means, and a word on how sure their order is; None where one is missing."""
-        small = found.get(self.less, {}).get(self.metric, ())
-        large = found.get(self.more, {}).get(self.other_metric or self.metric, ())
+        other = self.other_metric or self.metric
+        small = _counted(found, self.less, self.metric, self.less_from)
+        large = _counted(found, self.more, other, self.more_from)
         if not small or not large:
             return None
         scaled = [self.factor * value for value in large]
         alone = len(small) == len(large) == 1
         overlap = max(small) >= min(scaled) and max(scaled) >= min(small)
-        sure = "one seed" if alone else "seeds overlap" if overlap else ""
+        sure = "one seed" if alone else OVERLAP if overlap else ""
         return statistics.mean(small), statistics.mean(scaled), sure
+
+
+def _counted(found: Measurements, arm: str, metric: str, start: str | None) -> Sequence[float]:
+    """The measurements of an arm, or how far they are above the mean of another."""
+    own = found.get(arm, {}).get(metric, ())
+    if start is None:
+        return own
+    theirs = found.get(start, {}).get(metric, ())
+    return [value - statistics.mean(theirs) for value in own] if theirs else ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +75,7 @@ class Claim:
 
     Args:
         sentence: What the paper says, in our words.
-        decided_by: Comparisons; all must come out for the claim to hold.
+        decided_by: Comparisons; all must come out, and no seeds overlap, for the claim to hold.
         why: What explains the verdict, and the paper's slip where there is one.
         untestable: Why it can't be tested here; None where it can.
     """
@@ -64,7 +87,7 @@ class Claim:
 
     def arms(self) -> set[str]:
         """All that are compared."""
-        return {name for one in self.decided_by for name in (one.less, one.more)}
+        return {name for one in self.decided_by for name in one.arms()}
 
 
 @dataclass(frozen=True)
@@ -90,18 +113,22 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
     """
     if claim.untestable is not None:
         return Verdict("can't be tested here", (claim.untestable,))
-    evidence, came_out = [], []
+    evidence, came_out, counted, clear = [], [], [], []
     for one in claim.decided_by:
         seen = one.difference(found)
         if seen is None:
-            return Verdict("not measured yet", (f"{one.less} or {one.more} is missing",))
+            lacking = sorted(name for name in one.arms() if one.metric not in found.get(name, {}))
+            return Verdict("not measured yet", (f"missing: {'; '.join(lacking)}",))
         small, large, sure = seen
         came_out.append(small < large)
+        clear.append(sure != OVERLAP)
+        if not one.condition:
+            counted.append(small < large)
         sign = "<" if small < large else ">=" if large < small else "="
         evidence.append(_told(one, small, sign, large / one.factor, sure, labels or {}))
-    if all(came_out):
+    if all(came_out) and all(clear):
         return Verdict("holds", tuple(evidence))
-    return Verdict("holds in part" if any(came_out) else "does not hold", tuple(evidence))
+    return Verdict("holds in part" if any(counted) else "does not hold", tuple(evidence))
 
 
 def _told(
@@ -112,10 +139,14 @@ def _told(
         for name in (one.metric, one.other_metric or one.metric)
     )
     times = "" if one.factor == 1 else f"{one.factor:g} times "
-    if one.less == one.more:
-        told = f"{one.less}: {label} {small:.4g} {sign} {times}{other} {large:.4g}"
+    less, more = (
+        arm if start is None else f"{arm} over {start}"
+        for arm, start in ((one.less, one.less_from), (one.more, one.more_from))
+    )
+    if less == more:
+        told = f"{less}: {label} {small:.4g} {sign} {times}{other} {large:.4g}"
     elif other != label:
-        told = f"{label} of {one.less} {small:.4g} {sign} {times}{other} of {one.more} {large:.4g}"
+        told = f"{label} of {less} {small:.4g} {sign} {times}{other} of {more} {large:.4g}"
     else:
-        told = f"{label}: {one.less} {small:.4g} {sign} {times}{one.more} {large:.4g}"
+        told = f"{label}: {less} {small:.4g} {sign} {times}{more} {large:.4g}"
     return f"{told}, {sure}" if sure else told

@@ -19,7 +19,8 @@ This page is made by `smalti reproduce --page docs/papers.md` from the files in 
 edit it. Each table names its scale: `laptop` is sized for two cores, so absolute numbers differ
 from the papers', and only what is compared within a table can be trusted. Numbers are means over
 seeds, with the standard deviation in brackets. A claim holds where all of its comparisons come
-out, by their means; where seeds overlap, that is said. What is wrong or silent in the papers
+out and no seeds overlap, and in part where some do or only means come out in the right order.
+What is wrong or silent in the papers
 beside their tables is in [papers-notes.md](papers-notes.md).
 """
 # Of verdicts: what was found out comes first.

@@ -42,12 +42,14 @@ class Arm:
         settings: What differs from the base, by dotted key; a value takes its place whole.
         reported: The paper's numbers, by metric.
         only: The scales at which it runs; none for all.
+        at: What differs at a scale alone.
     """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     reported: Mapping[str, float] = field(default_factory=dict)
     only: tuple[Scale, ...] = ()
+    at: Mapping[Scale, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class Table:
 
     def settings(self, arm: Arm, scale: Scale) -> dict[str, Any]:
         """All that an arm is run with, as nested plain data."""
-        return nested([self.base, self.scales.get(scale, {}), arm.settings])
+        parts = [self.base, self.scales.get(scale, {}), arm.settings, arm.at.get(scale, {})]
+        return nested(parts)
 
     def spec_hash(self, arm: Arm, scale: Scale) -> str:
         """Tells whether a result belongs to this declaration."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +121,16 @@ def _on_the_way(course: list[dict[str, Any]], steps: int) -> dict[str, float]:
         return {}
     quarter = next(line for line in course if line["step"] >= steps / 4)
     stops = {"first": course[0], "quarter": quarter, "last": course[-1]}
-    return {
+    made = {
         f"{stop}_{name.replace('/', '_')}": float(value)
         for stop, line in stops.items()
         for name, value in line.items()
         if name != "step" and value is not None
     }
+    ends = [made.get(f"{stop}_relative_gradient_gap", 0.0) for stop in ("first", "last")]
+    if min(ends) > 0:
+        made["relative_gradient_gap_change"] = abs(math.log(ends[1] / ends[0]))
+    return made
 
 
 def _numbers(model: Autoencoder) -> dict[str, float]:

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from smalti.analysis import find_neighbours, neighbours
+from smalti.embeddings.coded import CodedTable
+from smalti.embeddings.tiers import tiers
 from smalti.experiments.kinds.base import Kind, Measured, kinds
 from smalti.experiments.kinds.texts import learned_by, scores_of
 
@@ -31,8 +34,9 @@ class TableNeighbours(Kind):
         own_seed = seed if coded else seed + OTHER_START
         own = learned_by(settings, own_seed, place / "own")
         asked = torch.arange(min(common, len(own.words)))
-        found = neighbours(find_neighbours(full.table(), own.table(), asked), own.words)
-        numbers = found.numbers
+        near = find_neighbours(full.table(), own.table(), asked)
+        numbers = neighbours(near, own.words).numbers
+        table = own.model.get_submodule("embedding")
         return Measured(
             {
                 **scores_of(own),
@@ -40,6 +44,20 @@ class TableNeighbours(Kind):
                 "nearest_kept": numbers["nearest_kept"],
                 "cosine": numbers["mean_cosine_after"],
                 "full_cosine": numbers["mean_cosine_before"],
+                **(_shared(table, asked, near.before[:, 0]) if coded else {}),
             },
             {"neighbours": numbers, "full": full.outcome.as_dict(), "own": own.outcome.as_dict()},
         )
+
+
+def _shared(table: torch.nn.Module, rows: Tensor, nearest: Tensor) -> dict[str, float]:
+    """How many codes words have in common with the nearest ones, and with any of them."""
+    assert isinstance(table, CodedTable)  # asked for
+    (tier,) = tiers(table)
+    codes = tier.codes()
+    own = codes[rows]
+    # Each with the one before it: pairs that have nothing to do with each other.
+    return {
+        "shared_codes": float((own == codes[nearest]).sum(dim=1).double().mean()),
+        "shared_by_chance": float((own == own.roll(1, dims=0)).sum(dim=1).double().mean()),
+    }

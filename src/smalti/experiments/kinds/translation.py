@@ -36,6 +36,8 @@ TEACHERS = "teachers"
 THEIRS = "teacher_"
 # Before those of beam search.
 BEAM = "beam_"
+# At the end of the name of a row whose translations a teacher chose.
+RESCORED = "rescored"
 # What is how many times faster than what of the teacher's.
 SPEEDUPS = (
     ("speedup", "latency_ms", "latency_ms"),
@@ -67,11 +69,13 @@ class UnseenSettings(Settings):
             ``multi30k:test_2016_flickr``.
         sentences: How many of them; None for all.
         timed: On how many translating is timed.
+        lengths: From how many lengths the teacher chooses, for a figure of its own; one for none.
     """
 
     data: str
     sentences: PositiveInt | None = None
     timed: PositiveInt = 100
+    lengths: PositiveInt = 1
 
 
 @kinds.register("translation")
@@ -99,7 +103,7 @@ class Translation(Kind):
             run, figures, curve = _trained(config, place)
         pairs = _pairs(run, unseen)
         with one_thread():
-            found = evaluate_translation_run(run, pairs, timed=0)
+            found = _evaluated(run, pairs, unseen.lengths, teacher)
             times = _times(run, teacher, pairs.source, unseen.timed)
         metrics = {
             **_scores(found),
@@ -167,15 +171,25 @@ def _pairs(run: TranslationRun, unseen: UnseenSettings) -> AlignedTexts:
     return replace(pairs, source=pairs.source[:many], target=pairs.target[:many])
 
 
+def _evaluated(
+    run: TranslationRun, pairs: AlignedTexts, lengths: int, teacher: Teacher | None
+) -> TranslationEvaluation:
+    if lengths == 1 or teacher is None:
+        return evaluate_translation_run(run, pairs, timed=0)
+    options = replace(run.decoding, lengths=lengths)
+    return evaluate_translation_run(run, pairs, options, rescore_with=teacher.run, timed=0)
+
+
 def _scores(found: TranslationEvaluation) -> dict[str, float]:
     """The first way of translating is the plain one: greedy, or from predicted latents."""
     plain, *others = found.scores
-    made = {
+    rescored = [name for name in others if name.endswith(RESCORED)]
+    made = {f"{RESCORED}_bleu": found.scores[name].bleu for name in rescored} | {
         "bleu": found.scores[plain].bleu,
         "chrf": found.scores[plain].chrf,
         "length_ratio": found.scores[plain].length_ratio,
     }
-    for beam in others:
+    for beam in (name for name in others if name not in rescored):
         made |= {f"{BEAM}bleu": found.scores[beam].bleu, f"{BEAM}chrf": found.scores[beam].chrf}
     return made
 

@@ -42,11 +42,13 @@ class VocabularySettings(GlueData):
         keep: The share of the tokens that occur whose rows are kept.
         neighbours: By task, how many kept rows make up another.
         dim: Width of the rows that are counted.
+        printed: By task, the percentage of covered tokens that the paper has.
     """
 
     keep: PositiveFloat
     neighbours: dict[str, PositiveInt] = Field(default_factory=dict)
     dim: PositiveInt = 768
+    printed: dict[str, PositiveFloat] = Field(default_factory=dict)
 
 
 @kinds.register("vocabulary")
@@ -77,6 +79,10 @@ class Vocabulary(Kind):
                 f"parameter_share_{task}": 100 * numbers / (rows * asked.dim),
                 f"parameters_{task}": float(numbers),
             }
+            if task in asked.printed:
+                for way in ("tokens", "padded_tokens"):
+                    off = abs(metrics[f"{way}_{task}"] - asked.printed[task])
+                    metrics[f"{way}_off_{task}"] = off
         return Measured(metrics)
 
 

@@ -21,6 +21,8 @@ from smalti.experiments.tables.balance_settings import (
     fixed,
     images_of,
     pair,
+    printed,
+    shown,
     with_full_images,
 )
 from smalti.experiments.tables.small_images import GAP, IN_USE, MSE
@@ -41,14 +43,14 @@ for _source, _reported in REPORTED.items():
             name=f"balance-pairs-{_source.replace('_', '-')}",
             paper=PAPER,
             where="Table 1",
-            title=f"All pairs of size and width at a capacity of 65,536 on {_source}",
+            title=f"All pairs of size and width at a capacity of 65,536 on {shown(_source)}",
             kind="images",
             base={**BASE, **images_of(_source)},
             scales=with_full_images(_source, SCALES),
             seeds={"laptop": 3},
             minutes={"tiny": 0.05, "laptop": 0.8, "paper": 300},
             arms=tuple(
-                Arm(pair(width), fixed(CAPACITY // width, width), {"mse": number})
+                Arm(pair(width), fixed(CAPACITY // width, width), printed(_source, number))
                 for width, number in zip(WIDTHS, _reported, strict=True)
             ),
             metrics=(MSE, PSNR, PLACE_BITS, GAP, IN_USE),

@@ -14,10 +14,13 @@ from smalti.experiments.tables.balance_settings import (
     POOL_SCALES,
     PSNR,
     UNIT,
+    WIDER,
     adaptive,
     fixed,
     images_of,
     pair,
+    printed,
+    shown,
     with_full_images,
 )
 from smalti.experiments.tables.small_images import GAP, IN_USE, MSE
@@ -37,8 +40,8 @@ for _source, (_width, _fixed_error, _pool_error) in BEST.items():
     _whole = _source == "cifar10"
     _controls = (
         Arm(f"as many numbers, {_name(*LARGEST)}", fixed(*LARGEST)),
-        Arm("random selector", adaptive(selector="random")),
-        Arm("slabs, the published code", adaptive(selection="slab")),
+        Arm("random selector", adaptive(selector="random"), at=WIDER),
+        Arm("slabs, the published code", adaptive(selection="slab"), at=WIDER),
     )
     _more_claims = (
         Claim(
@@ -63,15 +66,19 @@ for _source, (_width, _fixed_error, _pool_error) in BEST.items():
             name=f"balance-adaptive-{_source.replace('_', '-')}",
             paper=PAPER,
             where="Table 2",
-            title=f"The adaptive pool beside the best pair and fair controls on {_source}",
+            title=f"The adaptive pool beside the best pair and fair controls on {shown(_source)}",
             kind="images",
             base={**POOL_BASE, **images_of(_source)},
             scales=with_full_images(_source, POOL_SCALES),
             seeds={"laptop": 3},
             minutes={"tiny": 0.1, "laptop": 2.5, "paper": 900},
             arms=(
-                Arm("adaptive", adaptive(), {"mse": _pool_error}),
-                Arm(_best, fixed(CAPACITY // _width, _width), {"mse": _fixed_error}),
+                Arm("adaptive", adaptive(), printed(_source, _pool_error), at=WIDER),
+                Arm(
+                    _best,
+                    fixed(CAPACITY // _width, _width),
+                    printed(_source, _fixed_error),
+                ),
                 Arm(_union, fixed(*UNION)),
                 *(_controls if _whole else ()),
             ),
@@ -104,8 +111,8 @@ declare(
         kind="images",
         arms=(),
         metrics=(MSE,),
-        untestable="neither set may be passed on; with the pictures in a folder, "
-        "`smalti tune codebook --data FOLDER` measures the same",
+        untestable="neither set may be passed on; with the pictures in a folder, `smalti tune "
+        "codebook` with configs/codebook-balance-celeba.yaml or -retinopathy.yaml measures it",
         claims=(
             Claim(
                 "The order of the pairs is the same on CelebA and on retinopathy pictures.",

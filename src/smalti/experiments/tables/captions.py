@@ -14,6 +14,7 @@ SHUFFLED = Metric("shuffled_bleu", "BLEU from another's latents", "neither")
 IN_USE = Metric("codes_in_use", "codes in use", "higher")
 USED = Metric("used_share", "share of codes in use", "higher")
 LATENCY = Metric("latency_ms", "ms a sentence")
+RESCORED = Metric("rescored_bleu", "BLEU, the best of 10 lengths by the teacher", "higher")
 SPEEDUP = Metric("speedup", "times as fast as the teacher, greedy", "higher")
 LONG_SPEEDUP = Metric("long_speedup", "the same of texts of 40 words and more", "higher")
 OVER_BEAM = Metric("speedup_over_beam", "times as fast as the teacher, beam", "higher")
@@ -92,15 +93,16 @@ BOTTLENECKS: dict[str, Any] = {
     "decay": 0.99,
     "dead": {"kind": "revive", "period": 20},
     "bits": 8,
-    "anneal_steps": STEPS // 2,
-    "warmup_steps": STEPS // 2,
+    # Before codes are frozen.
+    "anneal_steps": 400,
+    "warmup_steps": 400,
 }
 OWN = {
     "vector": ("codebook_size", "decay", "dead"),
     "soft_em": ("codebook_size", "decay", "dead"),
     "gumbel": ("codebook_size", "anneal_steps"),
     "semantic_hash": ("bits", "warmup_steps"),
-    "product": (),
+    "product": ("decay", "dead"),
 }
 # A latent model that starts from its teacher and learns what the teacher makes of the sources.
 LATENT: dict[str, Any] = {
@@ -199,6 +201,7 @@ PARALLEL: dict[str, Any] = {
     "model.translator": "parallel",
     "model.quantizer": None,
     **dict.fromkeys(LATENT_ONLY),
+    "unseen.lengths": 10,
 }
 TEACHER_ITSELF: dict[str, Any] = {"model": None}
 

@@ -6,7 +6,13 @@ import math
 
 from smalti.experiments.claims import Claim, Less
 from smalti.experiments.table import Arm, Scale, Table, declare
-from smalti.experiments.tables.depthwise_quantizers import NORMALISED, PAPER, plain, several
+from smalti.experiments.tables.depthwise_quantizers import (
+    NORMALISED,
+    PAPER,
+    plain,
+    several,
+    wide,
+)
 from smalti.experiments.tables.small_images import (
     DISTORTION,
     IN_USE,
@@ -85,7 +91,7 @@ declare(
         scales=SCALES,
         seeds={"laptop": 3},
         minutes={"tiny": 0.05, "laptop": 3, "paper": 600},
-        arms=_squared_arms(),
+        arms=wide(_squared_arms()),
         metrics=(MSE, NOMINAL_RATE, IN_USE),
         drawn="mse",
         unit=NORMALISED,
@@ -164,7 +170,7 @@ declare(
         base={**SMALL, "model.likelihood": "categorical"},
         scales=SCALES,
         minutes={"tiny": 0.05, "laptop": 6, "paper": 600},
-        arms=_categorical_arms(),
+        arms=wide(_categorical_arms()),
         metrics=(DISTORTION, NOMINAL_RATE, MSE, IN_USE),
         unit="the same quantity in nats, written in bits here",
         claims=(
@@ -198,10 +204,12 @@ declare(
         scales=SCALES,
         seeds={"laptop": 3},
         minutes={"tiny": 0.05, "laptop": 3, "paper": 600},
-        arms=(
-            Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"mse": 1.92e-4}),
-            Arm("repeated 5 x 64", several("repeated", 5, 64), {"mse": 3.41e-4}),
-            Arm("residual 5 x 64", several("residual", 5, 64)),
+        arms=wide(
+            (
+                Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"mse": 1.92e-4}),
+                Arm("repeated 5 x 64", several("repeated", 5, 64), {"mse": 3.41e-4}),
+                Arm("residual 5 x 64", several("residual", 5, 64)),
+            )
         ),
         metrics=(MSE, NOMINAL_RATE, IN_USE),
         unit="squared error; the paper tells neither the codes nor how pixels are scaled",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+from smalti.experiments.table import Arm
+
 PAPER = "depthwise quantization"
-# Width of one codebook's part; the paper's is 64 beside networks four times as wide.
-WIDTH = 8
+# Width of one codebook's part, and the paper's, beside networks four times as wide.
+WIDTH, PUBLISHED_WIDTH = 8, 64
 NORMALISED = "squared error of pixels normalised by ImageNet's mean and deviation"
 
 
@@ -30,3 +34,11 @@ def plain(size: int, **more: Any) -> dict[str, Any]:
         "model.dim": 5 * WIDTH,
         **more,
     }
+
+
+def wide(arms: Iterable[Arm]) -> tuple[Arm, ...]:
+    """Arms whose parts have the paper's width in the published setting."""
+    times = PUBLISHED_WIDTH // WIDTH
+    return tuple(
+        replace(arm, at={"paper": {"model.dim": times * arm.settings["model.dim"]}}) for arm in arms
+    )

@@ -47,6 +47,7 @@ declare(
                 ("softmax 50 x 32", coded("softmax", 50, 32)),
                 ("centroid 50 x 32", coded("centroid", 50, 32)),
                 ("softmax 50 x 16", coded("softmax", 50, 16)),
+                ("softmax 100 x 32", coded("softmax", 100, 32)),
             )
         ),
         metrics=(ACCURACY, *COSTS),
@@ -109,6 +110,7 @@ declare(
             Arm("full", FULL),
             Arm("softmax 32 x 32", coded("softmax", 32, 32)),
             Arm("centroid 32 x 32", coded("centroid", 32, 32)),
+            Arm("softmax 16 x 32", coded("softmax", 16, 32)),
             # Too many codebooks for a narrow table.
             Arm("softmax 128 x 32", coded("softmax", 128, 32), only=("paper",)),
         ),

@@ -33,7 +33,7 @@ from smalti.experiments.tables.glue_models import (
 )
 
 PAPER = "frequency-aware partial sparse coding"
-UNIT = "DistilBERT, twice as wide; the whole of SST-2 and QNLI"
+UNIT = "DistilBERT, twice as wide; all of SST-2 and QNLI, where we have 10,000 and 2,000 examples"
 # Table 3, and the averages of Table 1 where it has them.
 SPARSE = {
     1.0: (74.98, 41.91, 89.87, 87.75, 85.45, 86.99, 57.88),
@@ -144,16 +144,19 @@ declare(
             ),
             Claim(
                 "Additive codes of all rows score far below sparse codes of rare ones.",
-                (Less("average", "additive 32 x 16", "sparse 0.5"),),
-                why="They are given a tenth of the bytes or less; the paper does not match sizes. "
-                "The table sparse-own does.",
+                # Far: five points of about seventy.
+                (Less("average", "additive 32 x 16", "sparse 0.5", factor=0.93),),
+                why="They are given a seventh to a quarter of the bytes; the paper does not match "
+                "sizes. The table sparse-own compares residual codes, which are additive too, at "
+                "equal ones.",
             ),
             Claim(
                 "Weights that are computed before fine-tuning do not help.",
                 (
-                    Less("average", "sparse 1.0, weights before", "sparse 1.0"),
-                    Less("average", "sparse 0.5, weights before", "sparse 0.5"),
+                    Less("average", "sparse 1.0, weights before", "sparse 1.0", factor=1.01),
+                    Less("average", "sparse 0.5, weights before", "sparse 0.5", factor=1.01),
                 ),
+                why="A hundredth more would count as help.",
             ),
             Claim(
                 "Fine-tuning hardly moves the embeddings.",
@@ -216,7 +219,10 @@ declare(
             ),
             Claim(
                 "How many neighbours there are hardly matters to the score.",
-                (Less("score_CoLA", "5 neighbours", "1 neighbours", factor=1.05),),
+                (
+                    Less("score_CoLA", "5 neighbours", "1 neighbours", factor=1.05),
+                    Less("score_CoLA", "1 neighbours", "5 neighbours", factor=1.05),
+                ),
                 why="Hardly is taken as less than 5 % of the correlation.",
             ),
             Claim(

@@ -44,7 +44,9 @@ def _arm(keep: float) -> Arm:
     reported |= {f"parameter_share_{task}": v for task, v in SHARES.get(keep, {}).items()}
     reported |= {f"parameters_{task}": 1e6 * v for task, v in MILLIONS.get(keep, {}).items()}
     neighbours = dict(zip(TASKS, CHOSEN[keep], strict=True))
-    return Arm(f"{keep} kept", {"keep": keep, "neighbours": neighbours}, reported)
+    printed = dict(zip(COVERED_TASKS, COVERAGE[keep][0], strict=True))
+    settings = {"keep": keep, "neighbours": neighbours, "printed": printed}
+    return Arm(f"{keep} kept", settings, reported)
 
 
 def _columns(name: str, label: str, tasks: tuple[str, ...]) -> tuple[Metric, ...]:
@@ -84,15 +86,16 @@ declare(
                 "The token coverage that is printed is that of the texts.",
                 tuple(
                     Less(
-                        f"padded_tokens_{task}",
+                        f"tokens_off_{task}",
                         "1.0 kept",
                         "1.0 kept",
-                        other_metric=f"tokens_{task}",
+                        other_metric=f"padded_tokens_off_{task}",
                     )
                     for task in ("CoLA", "MRPC")
                 ),
-                why="The printed numbers come out when all examples are padded to 128 tokens and "
-                "padding counts as covered. Of the texts' own tokens far fewer are.",
+                why="Which count comes nearer to the printed numbers: they come out when all "
+                "examples are padded to 128 tokens and padding counts as covered. Of the texts' "
+                "own tokens far fewer are.",
             ),
             Claim(
                 "More of CoLA's sentences than of MRPC's pairs are covered, by fewer rows.",

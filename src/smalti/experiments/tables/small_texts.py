@@ -59,7 +59,7 @@ def keeps(full: str, *arms: str) -> tuple[Less, ...]:
         for arm in arms
         for comparison in (
             Less("perplexity", arm, full, factor=NEGLIGIBLE),
-            Less("ratio", full, arm, factor=1 / LEAST_RATIO),
+            Less("ratio", full, arm, factor=1 / LEAST_RATIO, condition=True),
         )
     )
 
