@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import smalti
 from smalti.autoencoders import autoencoders
 from smalti.autoencoders.likelihoods import likelihoods
+from smalti.cli.main import app
 from smalti.embeddings import compressors
 from smalti.priors import priors
 from smalti.quantizers import Product, quantizers
@@ -26,6 +28,13 @@ from smalti.translation import translators
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "smalti", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def here(*arguments: str) -> str:
+    """What a command prints, in this process, which is quicker."""
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def in_line(process: int | str) -> float:
@@ -74,10 +83,10 @@ def test_the_version_is_the_packages() -> None:
     ],
 )
 def test_listing_names_every_member_of_a_family(family: str, members: Registry[Any]) -> None:
-    listed = json.loads(run("list", family, "--json").stdout)
+    listed = json.loads(here("list", family, "--json"))
     assert [entry["name"] for entry in listed] == members.names()
     assert all(entry["what"] and entry["settings"] is not None for entry in listed)
-    table = run("list", family).stdout
+    table = here("list", family)
     assert all(name in table for name in members.names())
 
 

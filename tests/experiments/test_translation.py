@@ -27,6 +27,8 @@ from smalti.training import as_settings
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = table_named("translation-bottlenecks")
+# Four translators are trained first.
+pytestmark = pytest.mark.slow
 FILES = ("multi30k/val.en", "multi30k/test_2016_flickr.en")
 
 

@@ -69,6 +69,7 @@ def test_the_best_of_a_size_is_within_it_and_counts_what_is_saved(
     assert best.percent == pytest.approx(100 * best.bytes / (4 * 400 * 24))
 
 
+@pytest.mark.slow
 def test_all_methods_are_tried_where_that_is_asked_for(searched: Search) -> None:
     specs = [trial.compressor.spec() for trial in searched.trials]
     names = {spec["compressor"] for spec in specs} | {
@@ -77,6 +78,7 @@ def test_all_methods_are_tried_where_that_is_asked_for(searched: Search) -> None
     assert {"integer", "low_rank", "residual", "partial", "sparse", "unknown", "product"} <= names
 
 
+@pytest.mark.slow
 def test_the_frontier_has_all_that_no_other_beats_and_no_more(searched: Search) -> None:
     def beaten(one: tuple[int, float], by: tuple[int, float]) -> bool:
         return by[0] <= one[0] and by[1] <= one[1] and by != one
