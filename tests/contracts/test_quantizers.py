@@ -183,6 +183,7 @@ def test_one_vector_works(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_million_vectors_work(name: str) -> None:
     layer = trained(name)
@@ -448,6 +449,7 @@ def test_training_compiles_to_one_graph_and_learns_the_same(name: str) -> None:
         torch.testing.assert_close(tensor, twin.state_dict()[key], msg=key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_training_exports(name: str) -> None:
     for layer in (make(name), trained(name)):
