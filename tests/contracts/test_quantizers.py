@@ -183,7 +183,6 @@ def test_one_vector_works(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_million_vectors_work(name: str) -> None:
     layer = trained(name)
