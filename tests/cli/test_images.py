@@ -64,6 +64,7 @@ def refused_here(*arguments: str) -> str:
     done = CliRunner().invoke(app, arguments)
     assert isinstance(done.exception, SmaltiError), done
     assert done.output == ""
+    assert len(str(done.exception).splitlines()) == 1
     return str(done.exception)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from smalti.analysis.code_group import CodeGroup
 from smalti.analysis.figures import HeatMap, Listing
@@ -44,10 +45,7 @@ def shared_codes(
     )
     chosen = codes[list(rows)].long()
     shared = (chosen[:, None] == chosen[None]).sum(dim=2)
-    generator = torch.Generator().manual_seed(seed)
-    one, other = torch.randint(len(codes), (2, PAIRS), generator=generator)
-    apart = one != other
-    chance = float((codes[one] == codes[other]).sum(dim=1)[apart].double().mean())
+    chance = shared_by_chance(codes, seed)
     above = shared[tuple(torch.triu_indices(len(rows), len(rows), offset=1))].double()
     best = shared.masked_fill(torch.eye(len(rows), dtype=torch.bool), -1)
     first, second = divmod(int(best.argmax()), len(rows))
@@ -94,3 +92,16 @@ def shared_codes(
             ),
         ],
     )
+
+
+def shared_by_chance(codes: Tensor, seed: int = 0) -> float:
+    """How many codes two different rows have in common, on average.
+
+    Args:
+        codes: ``(n, num_codebooks)``.
+        seed: Chooses pairs of rows.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    one, other = torch.randint(len(codes), (2, PAIRS), generator=generator)
+    apart = one != other
+    return float((codes[one] == codes[other]).sum(dim=1)[apart].double().mean())

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from smalti.analysis import find_neighbours, neighbours
+from smalti.analysis.shared_codes import shared_by_chance
 from smalti.embeddings.coded import CodedTable
 from smalti.embeddings.tiers import tiers
 from smalti.experiments.kinds.base import Kind, Measured, kinds
-from smalti.experiments.kinds.texts import learned_by, scores_of
+from smalti.experiments.kinds.texts import coded_table, learned_by, scores_of
 
 # Far from the seeds of any table: another start of the same training.
 OTHER_START = 1000
@@ -36,7 +37,7 @@ class TableNeighbours(Kind):
         asked = torch.arange(min(common, len(own.words)))
         near = find_neighbours(full.table(), own.table(), asked)
         numbers = neighbours(near, own.words).numbers
-        table = own.model.get_submodule("embedding")
+        table = coded_table(own)
         return Measured(
             {
                 **scores_of(own),
@@ -44,20 +45,17 @@ class TableNeighbours(Kind):
                 "nearest_kept": numbers["nearest_kept"],
                 "cosine": numbers["mean_cosine_after"],
                 "full_cosine": numbers["mean_cosine_before"],
-                **(_shared(table, asked, near.before[:, 0]) if coded else {}),
+                **({} if table is None else _shared(table, asked, near.before[:, 0])),
             },
             {"neighbours": numbers, "full": full.outcome.as_dict(), "own": own.outcome.as_dict()},
         )
 
 
-def _shared(table: torch.nn.Module, rows: Tensor, nearest: Tensor) -> dict[str, float]:
-    """How many codes words have in common with the nearest ones, and with any of them."""
-    assert isinstance(table, CodedTable)  # asked for
+def _shared(table: CodedTable, rows: Tensor, nearest: Tensor) -> dict[str, float]:
+    """How many codes words have in common with the nearest ones, and by chance."""
     (tier,) = tiers(table)
     codes = tier.codes()
-    own = codes[rows]
-    # Each with the one before it: pairs that have nothing to do with each other.
     return {
-        "shared_codes": float((own == codes[nearest]).sum(dim=1).double().mean()),
-        "shared_by_chance": float((own == own.roll(1, dims=0)).sum(dim=1).double().mean()),
+        "shared_codes": float((codes[rows] == codes[nearest]).sum(dim=1).double().mean()),
+        "shared_by_chance": shared_by_chance(codes[rows]),
     }

@@ -84,10 +84,16 @@ def scores_of(learned: Learned) -> dict[str, float]:
     return made
 
 
+def coded_table(learned: Learned) -> CodedTable | None:
+    """The input table, where it has codes."""
+    table = learned.model.get_submodule("embedding")
+    return table if isinstance(table, CodedTable) else None
+
+
 def _codes(learned: Learned) -> dict[str, float]:
     """How evenly codewords are used by all words, and which rank their vectors have."""
-    table = learned.model.get_submodule("embedding")
-    if not isinstance(table, CodedTable):
+    table = coded_table(learned)
+    if table is None:
         return {}
     (tier,) = tiers(table)
     found = code_distribution([CodeGroup("codes", tier.codes(), tier.code_sizes)]).numbers

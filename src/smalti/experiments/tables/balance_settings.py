@@ -91,7 +91,7 @@ def pair(width: int, capacity: int = CAPACITY) -> str:
 def fixed(size: int, width: int) -> dict[str, Any]:
     """Settings of one codebook, in the place of a pool and all that belongs to it."""
     return {
-        "model.quantizer": {"quantizer": "vector", "codebook_size": size, "beta": WEIGHT / 4},
+        "model.quantizer": {"quantizer": "vector", "codebook_size": size, "beta": 0.25 * WEIGHT},
         "model.dim": width,
     }
 

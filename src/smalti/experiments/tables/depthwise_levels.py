@@ -70,8 +70,9 @@ def _levels(kind: str, sizes: tuple[int, ...], skip: bool = True) -> dict[str, A
     }
 
 
-def _arms(metric: str, small: set[str], column: int) -> list[Arm]:
+def _arms(column: int, small: set[str]) -> list[Arm]:
     """All rows of a column of the paper's; those in ``small`` at every scale."""
+    metric = "mse" if column == SQUARED else "distortion"
     arms = []
     for sizes, columns in REPORTED.items():
         reported = columns[column]
@@ -95,7 +96,7 @@ declare(
         minutes={"tiny": 0.1, "laptop": 7, "paper": 900},
         arms=(
             *_arms(
-                "mse",
+                SQUARED,
                 {
                     "depthwise [32, 128]",
                     "depthwise [128, 32]",
@@ -103,7 +104,6 @@ declare(
                     "repeated [32, 128]",
                     "repeated [64, 64, 64]",
                 },
-                SQUARED,
             ),
             Arm("plain VQ [32, 128]", _levels("vector", (32, 128))),
             Arm("plain VQ [64, 64, 64]", _levels("vector", (64, 64, 64)), only=ONLY_PAPER),
@@ -151,7 +151,7 @@ declare(
         scales=mixed(LEVEL_SCALES),
         minutes={"tiny": 0.1, "laptop": 9, "paper": 900},
         arms=(
-            *_arms("distortion", {"depthwise [32, 128]", "repeated [32, 128]"}, MIXED),
+            *_arms(MIXED, {"depthwise [32, 128]", "repeated [32, 128]"}),
             Arm("plain VQ [32, 128]", _levels("vector", (32, 128))),
         ),
         metrics=(DISTORTION, NOMINAL_RATE, UNIGRAM_RATE, LEVEL, IN_USE),
@@ -189,7 +189,7 @@ declare(
         base={**BASE, "model.likelihood": "categorical"},
         scales=LEVEL_SCALES,
         minutes={"tiny": 0.1, "laptop": 9, "paper": 900},
-        arms=tuple(_arms("distortion", {"depthwise [32, 128]", "repeated [32, 128]"}, CATEGORICAL)),
+        arms=tuple(_arms(CATEGORICAL, {"depthwise [32, 128]", "repeated [32, 128]"})),
         metrics=(DISTORTION, NOMINAL_RATE, UNIGRAM_RATE, LEVEL, IN_USE),
         unit="distortion alone, printed in nats and written in bits here",
         claims=(
