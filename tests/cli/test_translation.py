@@ -164,6 +164,14 @@ def test_distilling_writes_a_line_for_each(tmp_path: Path, folder: Path, trained
     assert len(output.read_text().splitlines()) == 20
 
 
+def test_spliced_sentences_are_written_a_line_each(tmp_path: Path, folder: Path) -> None:
+    output = tmp_path / "more.xx"
+    done = run("splice", str(folder / "train.xx"), "--lines", "50", "-o", str(output), "--json")
+    assert json.loads(done.stdout) == {"file": str(output), "lines": 50, "made_of": 200}
+    made = output.read_text().splitlines()
+    assert len(set(made) - set((folder / "train.xx").read_text().splitlines())) == 50
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -182,6 +190,9 @@ def test_distilling_writes_a_line_for_each(tmp_path: Path, folder: Path, trained
             "got 20 in",
         ),
         (("distill", "RUN", "--source", "DATA/none", "-o", "OUT/out"), "none"),
+        (("splice", "DATA/none", "--lines", "3", "-o", "OUT/out"), "none"),
+        (("splice", "DATA/test.xx", "--lines", "3", "-o", "DATA/test.xx"), "write to another"),
+        (("splice", "DATA/test.xx", "--lines", "99999", "-o", "OUT/out"), "ask for fewer"),
         (("sample", "RUN", "-o", "OUT/grid.png"), "trained translation model"),
     ],
 )

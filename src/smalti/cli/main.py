@@ -26,6 +26,7 @@ from smalti.cli.reconstructing import reconstruct
 from smalti.cli.reporting import report
 from smalti.cli.reproducing import reproduce
 from smalti.cli.sampling import sample
+from smalti.cli.splicing import splice
 from smalti.cli.training import train
 from smalti.cli.translating import translate
 from smalti.errors import SmaltiError
@@ -53,6 +54,7 @@ app.command("encode")(encode)
 app.command("decode")(decode)
 app.command("translate")(translate)
 app.command("distill")(distill)
+app.command("splice")(splice)
 app.command("reproduce")(reproduce)
 
 

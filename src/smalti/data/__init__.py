@@ -6,6 +6,7 @@ from smalti.data.glue import GLUE, GlueSplit, glue_task, read_glue
 from smalti.data.labelled import Labelled, read_labelled
 from smalti.data.lines import read_lines, write_lines
 from smalti.data.locate import locate
+from smalti.data.splicing import splice
 from smalti.data.subwords import Subwords
 from smalti.data.text import TextFile, open_texts, read_texts
 from smalti.data.token_batches import PairBatch, TokenPairs, cut_by_tokens, padded
@@ -38,5 +39,6 @@ __all__ = [
     "read_lines",
     "read_texts",
     "smoothed",
+    "splice",
     "write_lines",
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from smalti.errors import DataError
+from smalti.errors import ConfigError, DataError
 from smalti.recipes.translation import TextSettings, find_pair
 from smalti.recipes.translation.text_sets import read_training_texts
 
@@ -32,6 +32,26 @@ def test_without_files_for_it_a_share_is_held_out_the_same_for_every_seed(folder
     assert read_training_texts(settings(folder, valid_share=0.1)).valid == one.valid
     other = read_training_texts(settings(folder, valid_share=0.1, split_seed=1))
     assert other.valid != one.valid
+
+
+def test_further_sentences_are_learned_and_never_held_out(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.xx").write_text("ba\nde\n")
+    (tmp_path / "more.yy").write_text("Ab\nEd\n")
+    more = {"more_source": tmp_path / "more.xx", "more_distilled": tmp_path / "more.yy"}
+    plain = read_training_texts(settings(folder, valid_share=0.1))
+    made = read_training_texts(
+        settings(folder, valid_share=0.1, **{name: str(path) for name, path in more.items()})
+    )
+    assert made.train.source == (*plain.train.source, "ba", "de")
+    assert made.train.target == (*plain.train.target, "Ab", "Ed")
+    assert (made.valid, made.vocabulary) == (plain.valid, plain.vocabulary)
+    assert made.fingerprint != plain.fingerprint
+
+
+@pytest.mark.parametrize("alone", ["valid_source", "more_source", "more_distilled"])
+def test_files_that_need_one_another_are_asked_for_together(folder: Path, alone: str) -> None:
+    with pytest.raises(ConfigError, match=f"both .*{alone}.*, or neither"):
+        settings(folder, **{alone: str(folder / "train.xx")})
 
 
 def test_pairs_that_are_blank_on_a_side_are_left_out(tmp_path: Path) -> None:

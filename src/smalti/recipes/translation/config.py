@@ -17,6 +17,9 @@ class TextSettings(Settings):
         target: Their translations, one a line.
         distilled: What another model made of the source (``smalti distill``); it is learned in
             the place of the target, which still serves to learn the vocabulary.
+        more_source: Further sentences to learn from, of which nobody knows a translation:
+            sentences of one language, or those that ``smalti splice`` makes.
+        more_distilled: What another model made of them.
         valid_source: Held-out sentences.
         valid_target: Their translations.
         valid_share: Without such files, the share of the pairs that is held out.
@@ -28,6 +31,8 @@ class TextSettings(Settings):
     source: str
     target: str
     distilled: str | None = None
+    more_source: str | None = None
+    more_distilled: str | None = None
     valid_source: str | None = None
     valid_target: str | None = None
     valid_share: float = Field(default=0.02, gt=0, lt=1)
@@ -36,9 +41,10 @@ class TextSettings(Settings):
     longest: PositiveInt = 256
 
     @model_validator(mode="after")
-    def _check_valid(self) -> Self:
-        if (self.valid_source is None) != (self.valid_target is None):
-            raise ValueError("give both valid_source and valid_target, or neither")
+    def _check_pairs(self) -> Self:
+        for one, other in (("valid_source", "valid_target"), ("more_source", "more_distilled")):
+            if (getattr(self, one) is None) != (getattr(self, other) is None):
+                raise ValueError(f"give both {one} and {other}, or neither")
         return self
 
 

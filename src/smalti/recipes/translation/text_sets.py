@@ -58,6 +58,10 @@ def read_training_texts(settings: TextSettings) -> TrainingTexts:
         # A model is judged by what people wrote, whatever it learns from.
         valid = _chosen(known, sorted(order[:held_out]))
         train = _chosen(pairs, sorted(order[held_out:]))
+    if settings.more_source is not None and settings.more_distilled is not None:
+        # Behind the held-out pairs' choice, which stays the same with them and without.
+        more = read_aligned(find_file(settings.more_source), find_file(settings.more_distilled))
+        train = replace(train, source=train.source + more.source, target=train.target + more.target)
     fingerprint = train.fingerprint() + valid.fingerprint()
     train, valid = _without_blanks(train), _without_blanks(valid)
     for part, what in ((train, "to learn from"), (valid, "held out")):
