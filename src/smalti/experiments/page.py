@@ -20,8 +20,8 @@ edit it. Each table names its scale: `laptop` is sized for two cores, so absolut
 from the papers', and only what is compared within a table can be trusted. Numbers are means over
 seeds, with the standard deviation in brackets. A claim holds where all of its comparisons come
 out and no seeds overlap, and in part where some do or only means come out in the right order.
-What is wrong or silent in the papers
-beside their tables is in [papers-notes.md](papers-notes.md).
+What is wrong or silent in the papers beside their tables is in
+[papers-notes.md](papers-notes.md).
 """
 # Of verdicts: what was found out comes first.
 ORDER: tuple[Word, ...] = get_args(Word)
@@ -63,8 +63,8 @@ def page(tables: Iterable[Table], scale: Scale, folder: Path) -> str:
 def _verdicts(summaries: list[dict[str, Any]]) -> Iterator[str]:
     claims = [(claim, one["table"]) for one in summaries for claim in one["claims"]]
     counts = Counter(claim["verdict"] for claim, _ in claims)
-    words = ", ".join(f"{counts[word]} {word}" for word in ORDER if counts[word])
-    yield f"Of {len(claims)} claims: {words}."
+    words = ", ".join(f"{word} {counts[word]}" for word in ORDER if counts[word])
+    yield f"{len(claims)} claims: {words}."
     yield ""
     yield "| claim | verdict | measured in |"
     yield "|---|---|---|"
