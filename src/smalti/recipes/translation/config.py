@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -27,6 +27,14 @@ class TextSettings(Settings):
         vocabulary: How many parts of words both languages have together.
         longest: Pairs with more tokens on a side are left out of training.
     """
+
+    # Where texts lie: what is trained depends on their content alone.
+    files: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("source", "target", "distilled", "more_source", "more_distilled"),
+            *("valid_source", "valid_target"),
+        }
+    )
 
     source: str
     target: str

@@ -18,7 +18,7 @@ from smalti.recipes.run_directories import (
     weights_digest,
     writes,
 )
-from smalti.recipes.translation.config import TextSettings, TranslationConfig
+from smalti.recipes.translation.config import TranslationConfig
 from smalti.recipes.translation.saved_run import (
     TranslationRun,
     load_translation_run,
@@ -32,8 +32,6 @@ from smalti.training import train
 from smalti.translation import Translator, build_translator
 
 STAGE = "translator"
-# The ends of the names of settings that are files.
-FILES = ("source", "target", "distilled")
 
 
 def train_translation_run(
@@ -69,11 +67,10 @@ def train_translation_run(
             model = build_translator(config.model, vocabulary=len(subwords), tables=tables)
         if teacher is not None:
             _start_from(model, teacher)
-    names = {name for name in TextSettings.model_fields if name.endswith(FILES)}
     lasting = {
         # The texts themselves in the place of where they lie.
         "data": {
-            **config.data.model_dump(mode="json", exclude=names),
+            **config.data.model_dump(mode="json", exclude=set(config.data.files)),
             "fingerprint": texts.fingerprint,
             "tokenizer": subwords.fingerprint(),
         },
