@@ -9,7 +9,6 @@ import typer
 
 from smalti.cli.options import Seed
 from smalti.cli.output import AsJson, check_file, show
-from smalti.errors import DataError, require
 
 
 def splice(
@@ -31,11 +30,7 @@ def splice(
     from smalti.recipes.translation.text_sets import find_file
 
     found = find_file(source)
-    require(
-        not output.exists() or not output.samefile(found),
-        f"{output} is the file to read; write to another",
-        DataError,
-    )
+    data.check_apart(found, output, "splice")
     texts = [text for _, text in data.read_lines(found)]
     made = data.splice(texts, lines, seed)
     data.write_lines(output, made)

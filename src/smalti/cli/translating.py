@@ -67,11 +67,11 @@ def translate(
         raise ConfigError('give a text to translate, or a file with --file: translate RUN "text"')
     if output is not None and file is None:
         raise ConfigError("-o is for files; the translation of a text is printed")
+    from smalti.data import check_apart, read_lines, write_lines
+
     if output is not None and file is not None:
         check_file(output)
-        if output.exists() and file.exists() and output.samefile(file):
-            raise ConfigError(f"{output} is the file to translate; write to another")
-    from smalti.data import read_lines, write_lines
+        check_apart(file, output, "translate")
     from smalti.recipes.translation import load_translation_run, translate_texts
     from smalti.recipes.translation.translating import BATCH_TOKENS
 

@@ -4,7 +4,7 @@ from smalti.data.aligned import AlignedTexts, read_aligned
 from smalti.data.counts import TokenCounts, count_tokens
 from smalti.data.glue import GLUE, GlueSplit, glue_task, read_glue
 from smalti.data.labelled import Labelled, read_labelled
-from smalti.data.lines import read_lines, write_lines
+from smalti.data.lines import check_apart, read_lines, write_lines
 from smalti.data.locate import locate
 from smalti.data.splicing import splice
 from smalti.data.subwords import Subwords
@@ -24,6 +24,7 @@ __all__ = [
     "TokenBatch",
     "TokenCounts",
     "TokenPairs",
+    "check_apart",
     "count_tokens",
     "cut_by_tokens",
     "encode",

@@ -71,3 +71,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     content = "".join(f"{line}\n" for line in lines).encode()
     # Without a time in it: the same lines are the same bytes.
     write_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def check_apart(source: Path, output: Path, purpose: str) -> None:
+    """An error where a file that is written would replace the one that is read for a purpose."""
+    require(
+        not (output.exists() and source.exists() and output.samefile(source)),
+        f"{output} is the file to {purpose}; write to another",
+        DataError,
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from smalti.artifacts import write_file
-from smalti.data import read_lines, write_lines
+from smalti.data import check_apart, read_lines, write_lines
 from smalti.errors import ArtifactError, DataError, require
 from smalti.progress import progress_bar
 from smalti.recipes.run_directories import weights_digest
@@ -58,11 +58,7 @@ def distill(
         batch_tokens: Tokens of a batch, padding included.
     """
     source, output = Path(source), Path(output)
-    require(
-        not output.exists() or not output.samefile(source),
-        f"{output} is the file to translate; write to another",
-        DataError,
-    )
+    check_apart(source, output, "translate")
     options = options or run.decoding
     lines = [line for _, line in read_lines(source)]
     require(bool(lines), f"{source} holds no lines", DataError)
