@@ -133,12 +133,18 @@ def write_file(path: Path, content: str | bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
+def check_directory(place: Path) -> None:
+    """Refuse a place where no directory is."""
+    require(place.exists(), f"there is no directory {place}", ArtifactError)
+    require(place.is_dir(), f"expected a directory, got the file {place}", ArtifactError)
+
+
 def read_manifest(directory: str | Path) -> dict[str, Any]:
     """The checked manifest of an artifact, its files' checksums included."""
     place = as_path(directory)
     path = place / MANIFEST
     try:
-        require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
+        check_directory(place)
         require(path.is_file(), f"{place} has no {MANIFEST}: not a smalti artifact", ArtifactError)
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

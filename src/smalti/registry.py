@@ -22,6 +22,17 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def hint(name: object, known: Iterable[str]) -> str:
+    """What to say after a name that is not known; nothing where no known one is like it.
+
+    Example:
+        >>> hint("codebok_size", ["dim", "codebook_size"])
+        ' (did you mean codebook_size?)'
+    """
+    meant = nearest(name, known)
+    return f" (did you mean {meant}?)" if meant else ""
+
+
 class Registry(Generic[Member]):
     """Maps names to classes of one family.
 
@@ -58,9 +69,8 @@ class Registry(Generic[Member]):
             return self._members[name]
         except (KeyError, TypeError):
             known = ", ".join(self.names())
-            meant = nearest(name, self.names())
             raise ConfigError(
-                f"there is no {self.family} {name!r}{f' (did you mean {meant}?)' if meant else ''}"
+                f"there is no {self.family} {name!r}{hint(name, self.names())}"
                 f"; the known ones are: {known}"
             ) from None
 

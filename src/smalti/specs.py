@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smalti.errors import ConfigError, UnknownSettingError, require
-from smalti.registry import Registry, nearest
+from smalti.registry import Registry, hint, nearest
 
 
 def setting_names(kind: type) -> list[str]:
@@ -93,8 +93,7 @@ def _needed(kind: type) -> list[str]:
 def _unknown(
     key: str, member: str, unknown: Sequence[str], known: Sequence[str]
 ) -> UnknownSettingError:
-    meant = {name: nearest(name, known) for name in unknown}
-    shown = [f"{name} (did you mean {like}?)" if like else name for name, like in meant.items()]
+    shown = [f"{name}{hint(name, known)}" for name in unknown]
     listed = ", ".join(dict.fromkeys(known)) or "none"
     message = f"{member} has no setting {', '.join(shown)}; it has: {listed}"
     return UnknownSettingError(message, key, member, unknown, known)

@@ -103,6 +103,13 @@ def test_unknown_names_list_the_known_ones() -> None:
     assert isinstance(answer.exception, ConfigError)
 
 
+def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean em-images\?"):
+        table_named("em-image")
+    with pytest.raises(ConfigError, match=r"did you mean repeated 5 x 64\?"):
+        table_named("depthwise-ablation").arm("repeated 5x64")
+
+
 def test_claims_name_arms_and_metrics_that_exist() -> None:
     for table in known_tables():
         for claim in table.claims:

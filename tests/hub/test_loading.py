@@ -116,7 +116,7 @@ def test_a_missing_file_is_named(saved: Path, name: str) -> None:
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"expected a directory, got .*nowhere"):
+    with pytest.raises(ArtifactError, match=r"there is no directory .*nowhere"):
         load_model(tmp_path / "nowhere")
 
 

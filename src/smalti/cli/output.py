@@ -59,6 +59,8 @@ def _cell(value: Any) -> str:
 
     if isinstance(value, str):
         return escape(value)
+    if value is None:
+        return "-"
     return escape(json.dumps(value))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from smalti.errors import ConfigError, require
 from smalti.experiments.claims import Claim
+from smalti.registry import hint
 
 Scale = Literal["tiny", "laptop", "paper"]
 # From seconds to days: a test, two cores, the published setting.
@@ -96,7 +97,8 @@ class Table:
             if arm.name == name:
                 return arm
         known = ", ".join(f"{arm.name!r}" for arm in self.arms)
-        raise ConfigError(f"{self.name} has no arm {name!r}; it has: {known}")
+        like = hint(name, [arm.name for arm in self.arms])
+        raise ConfigError(f"{self.name} has no arm {name!r}{like}; it has: {known}")
 
     def arms_at(self, scale: Scale) -> list[Arm]:
         """Those that run at a scale."""
@@ -173,5 +175,7 @@ def table_named(name: str) -> Table:
     """The table of that name."""
     known = {table.name: table for table in known_tables()}
     if name not in known:
-        raise ConfigError(f"there is no table {name!r}; known: {', '.join(sorted(known))}")
+        raise ConfigError(
+            f"there is no table {name!r}{hint(name, known)}; known: {', '.join(sorted(known))}"
+        )
     return known[name]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from smalti.artifacts import as_path
+from smalti.artifacts import as_path, check_directory
 from smalti.embeddings import CodedTable, CompressedEmbedding
 from smalti.embeddings.base import BLOCK_ROWS
 from smalti.errors import ArtifactError, SmaltiError, require
@@ -94,7 +94,7 @@ def checked_directory(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
     The seal is empty where the model was saved without one.
     """
-    require(place.is_dir(), f"expected a directory, got {place}", ArtifactError)
+    check_directory(place)
     config = read_json(place / "config.json")
     quantization: Any = config.get("quantization_config")
     require(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from smalti.errors import ConfigError, require
-from smalti.registry import nearest
+from smalti.registry import hint
 from smalti.specs import setting_names
 
 
@@ -29,12 +29,10 @@ def choose(setting: str, value: Any, options: Mapping[str, type[Any]]) -> Any:
         raise ConfigError(f"expected {setting} to be one of {known}, got {value!r}")
     known_settings = setting_names(options[value])
     for name in settings:
-        meant = nearest(name, known_settings)
         require(
             name in known_settings,
-            f"{setting} {value!r} has no setting {name}"
-            + (f" (did you mean {meant}?)" if meant else "")
-            + f"; it has: {', '.join(known_settings) or 'none'}",
+            f"{setting} {value!r} has no setting {name}{hint(name, known_settings)}; it has: "
+            f"{', '.join(known_settings) or 'none'}",
         )
     try:
         return options[value](**settings)
