@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from smalti.data.images import read_images
-from smalti.data.locate import locate
 from smalti.errors import ConfigError, DataError, MissingExtraError
 from smalti.experiments.features import FeatureSettings, feature_grids
 from smalti.experiments.features.cifar_resnet import WEIGHTS, CifarBlock, CifarResNet
@@ -42,10 +42,14 @@ def test_a_depth_that_makes_no_network_is_refused() -> None:
 
 
 @pytest.mark.data
-def test_the_features_tell_the_classes_apart_that_the_network_was_trained_for() -> None:
+def test_the_features_tell_the_classes_apart_that_the_network_was_trained_for(
+    public: Callable[[str], Path],
+) -> None:
+    public("images/cifar10_10k2k.npz")
+    weights = public(WEIGHTS[20])
     settings = FeatureSettings(network="resnet20", source="cifar10", size=32, train=1, test=200)
     grids = feature_grids(settings)[1]
-    saved = torch.load(locate(WEIGHTS[20]), map_location="cpu", weights_only=True)["state_dict"]
+    saved = torch.load(weights, map_location="cpu", weights_only=True)["state_dict"]
     scores = grids.mean(dim=(1, 2)) @ saved["module.linear.weight"].t()
     found = (scores + saved["module.linear.bias"]).argmax(dim=1)
     labels = read_images("cifar10", "test").labels

@@ -15,9 +15,11 @@ from smalti.errors import DataError, require
 
 # How many words the two sentences share where they meet.
 SHARED = 2
-# How often to try for each that is wanted: most tries give a sentence that is known already
+# How often to try for each that is made: most tries give a sentence that is known already
 # where texts are few, and hardly any where they are many.
 TRIES = 50
+# So many more are tried for as if they were made, before nothing has been found.
+FIRST = 1000
 # A sentence's number, and that of a word in it.
 _Place = tuple[int, int]
 
@@ -42,7 +44,9 @@ def splice(texts: Sequence[str], number: int, seed: int = 0) -> list[str]:
     made: dict[str, None] = {}
     known = {" ".join(words) for words in sentences}
     chance = random.Random(seed)
-    for _ in range(TRIES * number if sentences else 0):
+    tries = 0
+    while sentences and tries < TRIES * (len(made) + FIRST):
+        tries += 1
         first = chance.randrange(len(sentences))
         cut = chance.randrange(1, len(sentences[first]) - SHARED + 1)
         others = places[_meeting(sentences[first], cut)]

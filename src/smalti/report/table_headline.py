@@ -53,8 +53,12 @@ def _lost(
         lost.append((f"{score - before:+.2f}", "change of the labelled score", told))
     cosine = figures.get("output_cosine")
     if cosine is not None:
-        told = f"the model's outputs keep a cosine of {cosine:.4f} with the original's"
-        lost.append((f"{cosine:.4f}", "cosine of outputs with the original's", told))
+        # The texts of the page may be others, and the model may not be at hand to run on them.
+        told = (
+            f"the model's outputs kept a cosine of {cosine:.4f} with the original's when it was "
+            "compressed"
+        )
+        lost.append((f"{cosine:.4f}", "cosine of outputs when it was compressed", told))
     if "neighbours" in numbers:
         kept = numbers["neighbours"]["mean_overlap"]
         told = f"{kept:.1%} of the nearest neighbours of its rows stay"
