@@ -564,6 +564,7 @@ def test_a_size_that_nothing_fits_leaves_no_journal(
     assert nothing_here()
 
 
+@pytest.mark.slow
 def test_an_interrupted_tuning_is_taken_up_again(
     command: Callable[..., Done], encoder: Path, text_file: Path
 ) -> None:

@@ -117,6 +117,7 @@ def test_inspecting_says_what_was_trained(trained: Path) -> None:
     assert "uniform, unigram, autoregressive" in table
 
 
+@pytest.mark.slow
 def test_sampling_writes_one_picture_the_same_for_the_same_seed(
     tmp_path: Path, model: Path
 ) -> None:

@@ -116,6 +116,7 @@ def test_threads_change_neither_the_file_nor_the_images(
     assert torch.equal(decode_images(tmp_path / "one.smt", own), pixels[:2])
 
 
+@pytest.mark.slow
 def test_another_process_decodes_the_same(
     model: CodecModel, pixels: Tensor, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ with torch.no_grad():
 """
 
 
+@pytest.mark.slow
 def test_a_saved_model_gives_the_same_bits_in_a_new_process(
     small_model: Callable[[str], Path], text_file: Path, tmp_path: Path
 ) -> None:

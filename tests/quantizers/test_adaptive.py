@@ -127,6 +127,7 @@ print(peak() / 1024)
 """
 
 
+@pytest.mark.slow
 def test_the_papers_pool_trains_in_less_than_2_gibibytes() -> None:
     done = subprocess.run(
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True

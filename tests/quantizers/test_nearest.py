@@ -189,6 +189,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_training_step_with_32768_codewords_takes_at_most_50_megabytes() -> None:
     done = subprocess.run(
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
