@@ -22,7 +22,7 @@ def test_widths_are_taken_as_they_are_named_and_put_in_order() -> None:
     [
         (1, None, "capacity"),
         (10**12, None, "capacity"),
-        (7, None, "two or more"),
+        (7, None, "choose an even one"),
         (64, [3], "divide"),
         (64, [0, 2], "divide"),
         (64, [2], "two or more"),

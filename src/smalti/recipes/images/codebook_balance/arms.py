@@ -57,6 +57,11 @@ def pairs_of(capacity: int, widths: Sequence[int] | None = None) -> tuple[Pair, 
     if widths is None:
         powers = [2**power for power in range(WIDEST.bit_length())]
         fitting = [w for w in powers if capacity % w == 0 and capacity // w >= max(w, 2)]
+        require(
+            len(fitting) > 1,
+            f"a capacity of {capacity} is not shared by two widths of 1, 2, 4 and so on: choose "
+            "an even one of 4 or more, or name widths that divide it",
+        )
         return require_pairs([(capacity // width, width) for width in fitting])
     wrong = [width for width in widths if width < 1 or capacity % width]
     require(
