@@ -50,6 +50,26 @@ def test_evidence_of_one_seed_says_so() -> None:
     assert line.endswith("one seed")
 
 
+def test_evidence_of_one_seed_on_one_side_says_so() -> None:
+    (line,) = judge(Claim("", (Less("error", "a", "a", other_metric="rate"),)), FOUND).evidence
+    assert line.endswith("2 and 1 seeds")
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "seeds"),
+    [
+        ((Less("error", "a", "b"),), 2),
+        ((Less("error", "a", "b"), Less("rate", "b", "a")), 1),
+        ((Less("error", "a", "b", other_metric="rate"),), 1),
+        ((Less("error", "a", "nobody"),), 0),
+    ],
+)
+def test_a_verdict_counts_the_seeds_of_the_arm_with_the_fewest(
+    comparisons: tuple[Less, ...], seeds: int
+) -> None:
+    assert judge(Claim("", comparisons), FOUND).seeds == seeds
+
+
 def test_what_cannot_be_tested_gives_its_reason() -> None:
     verdict = judge(Claim("faster on a GPU", untestable="there is no GPU"), FOUND)
     assert (verdict.word, verdict.evidence) == ("can't be tested here", ("there is no GPU",))
@@ -60,8 +80,11 @@ def test_what_cannot_be_tested_gives_its_reason() -> None:
     [
         (Less("error", "a", "b"), "error: a 1.5 < b 3.5"),
         (Less("error", "b", "a", factor=0.5), "error: b 3.5 >= 0.5 times a 1.5"),
-        (Less("error", "a", "a", other_metric="rate"), "a: error 1.5 < bits 5"),
-        (Less("error", "a", "b", other_metric="rate"), "error of a 1.5 < bits of b 4"),
+        (Less("error", "a", "a", other_metric="rate"), "a: error 1.5 < bits 5, 2 and 1 seeds"),
+        (
+            Less("error", "a", "b", other_metric="rate"),
+            "error of a 1.5 < bits of b 4, 2 and 1 seeds",
+        ),
         # 0.5 below the third, and 1.5 above it.
         (
             Less("error", "a", "b", less_from="c", more_from="c"),

@@ -15,7 +15,7 @@ from smalti.cli.main import app
 from smalti.errors import ArtifactError, ConfigError
 from smalti.experiments import Arm, Table, known_tables, missing, run_table, table_named
 from smalti.experiments.results import read_results, result_path
-from smalti.experiments.table import nested
+from smalti.experiments.table import Scale, nested
 
 TABLE = table_named("depthwise-codes")
 ARM = TABLE.arms[0]
@@ -115,6 +115,25 @@ def test_claims_name_arms_and_metrics_that_exist() -> None:
         for claim in table.claims:
             assert claim.decided_by or claim.untestable, f"{table.name}: nothing decides"
             assert {table.arm(name).name for name in claim.arms()} == claim.arms()
+
+
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+def test_the_arms_of_a_scale_decide_its_claims(scale: Scale) -> None:
+    for table in known_tables():
+        there = {arm.name for arm in table.arms_at(scale)}
+        for claim in table.claims_at(scale):
+            assert claim.arms() <= there, (table.name, claim.sentence)
+
+
+@pytest.mark.parametrize("scale", ["tiny", "laptop", "paper"])
+def test_coded_word_tables_have_parts_of_equal_width(scale: Scale) -> None:
+    for table in known_tables():
+        for arm in table.arms_at(scale):
+            settings = table.settings(arm, scale)
+            embedding = settings.get("embedding")
+            if embedding:
+                dim = settings.get("dim") or settings["model"]["dim"]
+                assert dim % embedding["num_codebooks"] == 0, (table.name, arm.name)
 
 
 def test_a_table_that_cannot_be_tested_says_so(folders: tuple[Path, Path]) -> None:

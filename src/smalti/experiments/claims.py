@@ -46,6 +46,17 @@ class Less:
         named = (self.less, self.more, self.less_from, self.more_from)
         return {name for name in named if name is not None}
 
+    def seeds(self, found: Measurements) -> int:
+        """How many there are of the arm that has the fewest."""
+        other = self.other_metric or self.metric
+        sides = ((self.metric, (self.less, self.less_from)), (other, (self.more, self.more_from)))
+        return min(
+            len(found.get(name, {}).get(metric, ()))
+            for metric, names in sides
+            for name in names
+            if name is not None
+        )
+
     def difference(self, found: Measurements) -> tuple[float, float, str] | None:
         """Both means, and a word on how sure their order is; None where one is missing."""
         other = self.other_metric or self.metric
@@ -57,6 +68,9 @@ class Less:
         alone = len(small) == len(large) == 1
         overlap = max(small) >= min(scaled) and max(scaled) >= min(small)
         sure = "one seed" if alone else OVERLAP if overlap else ""
+        if not alone and 1 in (len(small), len(large)):
+            seeds = f"{len(small)} and {len(large)} seeds"
+            sure = f"{sure} of {seeds}" if sure else seeds
         return statistics.mean(small), statistics.mean(scaled), sure
 
 
@@ -78,12 +92,14 @@ class Claim:
         decided_by: Comparisons; all must come out, and no seeds overlap, for the claim to hold.
         why: What explains the verdict, and the paper's slip where there is one.
         untestable: Why it can't be tested here; None where it can.
+        only: The scales whose arms it compares; all where empty.
     """
 
     sentence: str
     decided_by: tuple[Less, ...] = ()
     why: str = ""
     untestable: str | None = None
+    only: tuple[str, ...] = ()
 
     def arms(self) -> set[str]:
         """All that are compared."""
@@ -97,10 +113,12 @@ class Verdict:
     Args:
         word: How it came out.
         evidence: The comparisons in numbers, or the reason.
+        seeds: Of the compared arm that has the fewest; 0 where nothing is compared.
     """
 
     word: Word
     evidence: tuple[str, ...]
+    seeds: int = 0
 
 
 def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = None) -> Verdict:
@@ -121,14 +139,15 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
             return Verdict("not measured yet", (f"missing: {'; '.join(lacking)}",))
         small, large, sure = seen
         came_out.append(small < large)
-        clear.append(sure != OVERLAP)
+        clear.append(not sure.startswith(OVERLAP))
         if not one.condition:
             counted.append(small < large)
         sign = "<" if small < large else ">=" if large < small else "="
         evidence.append(_told(one, small, sign, large / one.factor, sure, labels or {}))
+    seeds = min(one.seeds(found) for one in claim.decided_by)
     if all(came_out) and all(clear):
-        return Verdict("holds", tuple(evidence))
-    return Verdict("holds in part" if any(counted) else "does not hold", tuple(evidence))
+        return Verdict("holds", tuple(evidence), seeds)
+    return Verdict("holds in part" if any(counted) else "does not hold", tuple(evidence), seeds)
 
 
 def _told(

@@ -20,6 +20,8 @@ edit it. Each table names its scale: `laptop` is sized for two cores, so absolut
 from the papers', and only what is compared within a table can be trusted. Numbers are means over
 seeds, with the standard deviation in brackets. A claim holds where all of its comparisons come
 out and no seeds overlap, and in part where some do or only means come out in the right order.
+The column of seeds has the fewest of the arms that are compared: with one, a verdict is a first
+finding.
 What is wrong or silent in the papers beside their tables is in
 [papers-notes.md](papers-notes.md).
 """
@@ -66,10 +68,11 @@ def _verdicts(summaries: list[dict[str, Any]]) -> Iterator[str]:
     words = ", ".join(f"{word} {counts[word]}" for word in ORDER if counts[word])
     yield f"{len(claims)} claims: {words}."
     yield ""
-    yield "| claim | verdict | measured in |"
-    yield "|---|---|---|"
+    yield "| claim | verdict | seeds | measured in |"
+    yield "|---|---|---|---|"
     for claim, table in sorted(claims, key=lambda pair: ORDER.index(pair[0]["verdict"])):
-        yield f"| {claim['claim']} | **{claim['verdict']}** | [{table}](#{table}) |"
+        seeds = claim["seeds"] or ""
+        yield f"| {claim['claim']} | **{claim['verdict']}** | {seeds} | [{table}](#{table}) |"
 
 
 def _section(one: dict[str, Any]) -> Iterator[str]:
@@ -110,4 +113,18 @@ def _rows(one: dict[str, Any]) -> Iterator[str]:
             for metric in one["metrics"]
         ]
         yield f"| {row['arm']} | {row['seeds']} | " + " | ".join(cells) + " |"
+    yield ""
+    for row in one["arms"]:
+        if row["listing"]:
+            yield from _listing(row["arm"], row["listing"])
+
+
+def _listing(arm: str, listing: dict[str, Any]) -> Iterator[str]:
+    yield f"{arm}, the first seed:"
+    yield ""
+    yield f"| {' | '.join(listing['columns'])} |"
+    yield "|---" * len(listing["columns"]) + "|"
+    for row in listing["rows"]:
+        cells = (str(cell).replace("|", "\\|") for cell in row)
+        yield f"| {' | '.join(cells)} |"
     yield ""

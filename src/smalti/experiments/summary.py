@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from smalti.experiments.claims import judge
-from smalti.experiments.results import measurements, read_results
+from smalti.experiments.results import Result, measurements, read_results
 from smalti.experiments.running import missing
 from smalti.experiments.table import Scale, Table
 
@@ -35,10 +36,11 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
                     for metric in table.metrics
                 },
                 "reported": dict(arm.reported),
+                "listing": _listing(results.get(arm.name, ())),
                 "seconds": _mean([result.seconds for result in results.get(arm.name, ())]),
             }
         )
-    verdicts = [(claim, judge(claim, found, labels)) for claim in table.claims]
+    verdicts = [(claim, judge(claim, found, labels)) for claim in table.claims_at(scale)]
     return {
         "table": table.name,
         "paper": table.paper,
@@ -59,6 +61,7 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
                 "claim": claim.sentence,
                 "verdict": verdict.word,
                 "evidence": list(verdict.evidence),
+                "seeds": verdict.seeds,
                 "why": claim.why,
             }
             for claim, verdict in verdicts
@@ -89,6 +92,11 @@ def shown(cell: dict[str, float] | None, reported: float | None) -> str:
         spread = f" ({cell['spread']:.2g})" if "spread" in cell else ""
         ours = f"{cell['mean']:.4g}{spread}"
     return ours if reported is None else f"{ours}; paper {reported:.3g}"
+
+
+def _listing(results: Sequence[Result]) -> dict[str, Any] | None:
+    """What the first seed has to list, where it has: ``columns`` and ``rows``."""
+    return results[0].details.get("listing") if results else None
 
 
 def _mean_and_spread(values: list[float]) -> dict[str, float] | None:

@@ -104,6 +104,10 @@ class Table:
         """Those that run at a scale."""
         return [arm for arm in self.arms if not arm.only or scale in arm.only]
 
+    def claims_at(self, scale: Scale) -> list[Claim]:
+        """Those that the arms of a scale decide."""
+        return [claim for claim in self.claims if not claim.only or scale in claim.only]
+
     def seeds_at(self, scale: Scale) -> range:
         """The seeds of a scale."""
         return range(self.seeds.get(scale, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from smalti.analysis import find_neighbours, neighbours
+from smalti.analysis.neighbours import Neighbours
 from smalti.analysis.shared_codes import shared_by_chance
 from smalti.embeddings.coded import CodedTable
 from smalti.embeddings.tiers import tiers
@@ -17,6 +19,8 @@ from smalti.experiments.kinds.texts import coded_table, learned_by, scores_of
 
 # Far from the seeds of any table: another start of the same training.
 OTHER_START = 1000
+# Pairs of words whose codes are listed, and the longest codes that can be read.
+LISTED, MOST_CODES = 12, 16
 
 
 @kinds.register("table_neighbours")
@@ -47,8 +51,38 @@ class TableNeighbours(Kind):
                 "full_cosine": numbers["mean_cosine_before"],
                 **({} if table is None else _shared(table, asked, near.before[:, 0])),
             },
-            {"neighbours": numbers, "full": full.outcome.as_dict(), "own": own.outcome.as_dict()},
+            {
+                "neighbours": numbers,
+                "full": full.outcome.as_dict(),
+                "own": own.outcome.as_dict(),
+                **({} if table is None else _listing(table, asked, near, own.words)),
+            },
         )
+
+
+def _listing(
+    table: CodedTable, rows: Tensor, near: Neighbours, words: Sequence[str]
+) -> dict[str, Any]:
+    """The codes of the pairs of words that are closest in the full table; few enough to read."""
+    (tier,) = tiers(table)
+    codes = tier.codes()
+    if codes.shape[1] > MOST_CODES:
+        return {}
+    pairs: list[tuple[int, int]] = []
+    for place in near.before_cosines[:, 0].argsort(descending=True).tolist():
+        one, other = int(rows[place]), int(near.before[place, 0])
+        if not {one, other} & {row for pair in pairs for row in pair}:
+            pairs.append((one, other))
+    listed = [
+        [words[one], words[other], *(_written(codes[row]) for row in (one, other))]
+        for one, other in pairs[:LISTED]
+    ]
+    columns = ["word", "nearest in the full table", "its codes", "the nearest one's"]
+    return {"listing": {"columns": columns, "rows": listed}}
+
+
+def _written(codes: Tensor) -> str:
+    return " ".join(map(str, codes.tolist()))
 
 
 def _shared(table: CodedTable, rows: Tensor, nearest: Tensor) -> dict[str, float]:

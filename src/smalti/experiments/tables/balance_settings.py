@@ -97,14 +97,14 @@ def fixed(size: int, width: int) -> dict[str, Any]:
 
 
 def adaptive(capacity: int = CAPACITY, beta: float = 1.0, **more: Any) -> dict[str, Any]:
-    """Settings of the pool of all pairs of a capacity.
+    """Settings of the pool of all pairs of a capacity that have more codewords than width.
 
     Args:
         capacity: Numbers of each codebook.
         beta: The weight of the codebooks' losses as the paper counts it.
         more: Further settings of the quantizer.
     """
-    pool = [[capacity // width, width] for width in WIDTHS]
+    pool = [[capacity // width, width] for width in WIDTHS if capacity // width > width]
     quantizer = {"quantizer": "adaptive", "pool": pool, "beta": WEIGHT * beta, **more}
     own = {f"model.quantizer.{name}": value for name, value in quantizer.items()}
     return {**own, "model.dim": 64}

@@ -118,8 +118,18 @@ declare(
                     Less("mse", "depthwise [32, 128]", "repeated [32, 128]"),
                     Less("mse", "depthwise [64, 64, 64]", "repeated [64, 64, 64]"),
                 ),
-                why="The other arm repeats one narrow view at every level. With one plain "
-                "codebook a level (VQ-VAE-2) the rate is a fifth.",
+                why="The other arm repeats one narrow view at every level.",
+            ),
+            Claim(
+                "Depthwise levels have a lower error than plain ones, VQ-VAE-2.",
+                (Less("mse", "depthwise [32, 128]", "plain VQ [32, 128]"),),
+                why="With one codebook a level plain VQ has a fifth of the rate.",
+            ),
+            Claim(
+                "A smaller bottom codebook makes the model use the top level.",
+                (Less("mse_top_alone", "depthwise [128, 32]", "depthwise [32, 128]"),),
+                why="The error of what the codes of the top decode to alone, with 128 codewords "
+                "above 32 and the other way round.",
             ),
             Claim(
                 "The skip from the upper decoding keeps the top level alive.",

@@ -29,6 +29,8 @@ LARGER: dict[Scale, dict[str, Any]] = {
     "laptop": {"model.quantizer.codebook_size": 2048},
     "paper": {"model.quantizer.codebook_size": 2**14},
 }
+# With less than half of the codes a model has collapsed; with four fifths it is less stable.
+COLLAPSED, STEADIER = 0.5, 0.8
 
 declare(
     Table(
@@ -70,16 +72,23 @@ declare(
                         "used_share",
                         "hard EM, reference start, source seen",
                         "soft EM, 10 samples, reference start, source seen",
+                        factor=COLLAPSED,
                     ),
                     Less(
                         "teacher_forced_bleu",
                         "hard EM, reference start, source seen",
                         "soft EM, 10 samples, reference start, source seen",
                     ),
-                    Less("used_share", "hard EM, source seen", "soft EM, 10 samples, source seen"),
+                    Less(
+                        "used_share",
+                        "hard EM, source seen",
+                        "soft EM, 10 samples, source seen",
+                        factor=COLLAPSED,
+                    ),
                 ),
-                why="The published code starts its statistics at zero counts and never revives a "
-                "codeword; the last comparison starts on data and revives.",
+                why="Collapse is taken as less than half of the codes in use. The published code "
+                "starts its statistics at zero counts and never revives a codeword; the last "
+                "comparison starts on data and revives.",
             ),
             Claim(
                 "Training is more stable when the compressor does not see the source.",
@@ -88,9 +97,11 @@ declare(
                         "used_share",
                         "hard EM, reference start, source seen",
                         "hard EM, reference start",
+                        factor=STEADIER,
                     ),
-                    Less("used_share", "hard EM, source seen", "hard EM"),
+                    Less("used_share", "hard EM, source seen", "hard EM", factor=STEADIER),
                 ),
+                why="More stable is taken as a quarter more codes in use.",
             ),
             Claim(
                 "A compressor that sees the source brings nothing.",
@@ -104,8 +115,10 @@ declare(
                         "used_share",
                         "soft EM, 5 samples, reference start, source seen",
                         "soft EM, 10 samples, reference start, source seen",
+                        factor=STEADIER,
                     ),
                 ),
+                why="More stable is taken as a quarter more codes in use.",
             ),
             Claim(
                 "Soft EM as printed differs from hard EM.",
@@ -114,7 +127,7 @@ declare(
                         "used_share",
                         "hard EM, reference start, source seen",
                         "soft EM, 10 samples, temperature 1, reference start, source seen",
-                        factor=0.8,
+                        factor=STEADIER,
                     ),
                 ),
                 why="A quarter more codes in use would count as a difference. The paper divides "
