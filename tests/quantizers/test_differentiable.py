@@ -7,7 +7,7 @@ import torch
 
 from smalti.errors import ConfigError
 from smalti.quantizers import DifferentiableCentroid, DifferentiableSoftmax
-from smalti.quantizers.differentiable import EPSILON
+from smalti.quantizers.scored import EPSILON
 
 BOTH = [DifferentiableSoftmax, DifferentiableCentroid]
 
@@ -70,6 +70,51 @@ def test_softmax_keys_learn_as_from_a_softmax_and_values_as_from_a_choice() -> N
     torch.testing.assert_close(x.grad, y.grad)
     torch.testing.assert_close(layer.keys.grad[0], keys.grad)  # type: ignore[index]
     torch.testing.assert_close(layer.values.grad[0], values.grad)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("normalisation", ["batch", "batch_per_group"])
+def test_gradients_of_normalised_scores_are_those_of_scores_written_out(
+    normalisation: str, masked: bool
+) -> None:
+    torch.manual_seed(0)
+    layer = DifferentiableSoftmax(12, 3, 8, normalisation=normalisation, temperature=0.7)
+    # Far from zero, where sums of squares would lose their digits.
+    x = (torch.randn(40, 12) + 20).requires_grad_()
+    mask = torch.arange(40) % 3 > 0 if masked else torch.ones(40, dtype=torch.bool)
+    upstream = torch.randn(40, 12) * mask[:, None]
+    (layer(x, mask if masked else None).vectors * upstream).sum().backward()
+
+    y = x.detach().double().requires_grad_()
+    keys, values = (part.detach().double().requires_grad_() for part in (layer.keys, layer.values))
+    scores = torch.einsum("ngw,gkw->ngk", y.view(40, 3, 4), keys)
+    axes = (0, 1) if normalisation == "batch" else (0,)
+    mean = scores[mask].mean(axes, keepdim=True)
+    variance = scores[mask].var(axes, unbiased=False, keepdim=True)
+    shares = ((scores - mean) / (variance + EPSILON).sqrt() / 0.7).softmax(-1)
+    mixed = torch.einsum("ngk,gkw->ngw", shares, values).reshape(40, 12)
+    (mixed * upstream).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad.float(), rtol=1e-3, atol=1e-5)  # type: ignore[union-attr]
+    torch.testing.assert_close(layer.keys.grad, keys.grad.float(), rtol=1e-3, atol=1e-4)  # type: ignore[union-attr]
+    torch.testing.assert_close(layer.running_mean, _groups_first(mean), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        layer.running_variance, _groups_first(variance), rtol=1e-4, atol=1e-5
+    )
+
+
+def _groups_first(statistic: torch.Tensor) -> torch.Tensor:
+    return statistic.detach()[0].float()
+
+
+def test_queries_whose_sum_of_squares_overflows_have_finite_gradients() -> None:
+    torch.manual_seed(0)
+    layer = DifferentiableSoftmax(4, 2, 8)
+    x = (9e17 * (2 * torch.rand(3000, 4) - 1)).requires_grad_()
+    found = layer(x)
+    found.vectors.sum().backward()
+    assert x.grad is not None
+    assert bool(torch.isfinite(x.grad).all())
+    assert bool(torch.isfinite(found.vectors).all())
 
 
 def test_centroids_learn_from_the_attraction_only() -> None:

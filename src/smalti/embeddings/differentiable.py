@@ -32,7 +32,8 @@ from smalti.embeddings.differentiable_table import (
     learning_loss,
 )
 from smalti.embeddings.weighting import row_weights
-from smalti.quantizers.differentiable import NORMALISATIONS, DifferentiableCentroid
+from smalti.quantizers.differentiable import DifferentiableCentroid
+from smalti.quantizers.scored import NORMALISATIONS
 from smalti.quantizers.settings import count, flag, number, word
 
 __all__ = [

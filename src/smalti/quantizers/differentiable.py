@@ -5,167 +5,29 @@ Reference:
     ICML 2020, arXiv:1908.09756, section 2 (DPQ-SX, DPQ-VQ).
 
 Differs from the paper:
-    Scores are normalised for each group and code by default; the published code pools its
-    statistics over the groups although they share nothing (``"batch"``). Running statistics
-    start at the first batch's, so that evaluation is right from the first step on. Keys start
-    at random; ``start_from`` puts them on query vectors.
+    What is said of scores in ``scored``. The normalisation of a softmax's scores is computed
+    from the queries' mean and covariance, without the scores: the same numbers, three times
+    as fast.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.errors import require
-from smalti.quantizers.base import Quantized, Quantizer, quantizers
+from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.gradients import straight_through
-from smalti.quantizers.nearest import best_scoring
 from smalti.quantizers.ranks import sum_over_ranks_with_gradient
-from smalti.quantizers.sampling import draw
-from smalti.quantizers.scatter import count_by_code, flat_codes
-from smalti.quantizers.settings import count, flag, number, word
-from smalti.quantizers.stacked import mean_square, usage_metrics
-
-NORMALISATIONS = ("none", "batch", "batch_per_group")
-# Of the published code's batch normalisation.
-MOMENTUM = 0.99
-EPSILON = 1e-3
-
-
-class _Differentiable(Quantizer):
-    """What both choices share: groups, keys, and scores normalised over the batch."""
-
-    example: ClassVar[Mapping[str, Any]] = {"dim": 8, "num_codebooks": 2, "codebook_size": 16}
-    running_mean: Tensor
-    running_variance: Tensor
-    steps: Tensor
-
-    def __init__(
-        self, dim: int, num_codebooks: int, codebook_size: int, shared: bool, normalisation: str
-    ) -> None:
-        num_codebooks = count("num_codebooks", num_codebooks)
-        require(
-            count("dim", dim) % num_codebooks == 0,
-            f"dim must be divisible by num_codebooks, got {dim!r} and {num_codebooks!r}",
-        )
-        super().__init__(dim, (codebook_size,) * num_codebooks)
-        self.codebook_size = self.code_sizes[0]
-        self.shared = flag("shared", shared)
-        self.normalisation = word("normalisation", normalisation, NORMALISATIONS)
-        self.width = self.dim // num_codebooks
-        groups = 1 if shared else num_codebooks
-        self.keys = nn.Parameter(torch.randn(groups, codebook_size, self.width) / math.sqrt(dim))
-        pooled = (1 if normalisation == "batch" else num_codebooks, codebook_size)
-        self.register_buffer("running_mean", torch.zeros(pooled))
-        self.register_buffer("running_variance", torch.ones(pooled))
-        self.register_buffer("steps", torch.tensor(0))
-
-    @abstractmethod
-    def _scores(self, queries: Tensor) -> Tensor:
-        """Responses ``(groups, n, size)`` of queries ``(groups, n, width)``."""
-
-    @abstractmethod
-    def _score_terms(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Features, weights and offsets whose product and sum are the responses."""
-
-    @abstractmethod
-    def _values(self) -> Tensor:
-        """What a code stands for, ``(groups, size, width)``."""
-
-    def encode(self, x: Tensor) -> Tensor:
-        """The codes ``(..., num_codebooks)``, under the running statistics."""
-        return (
-            self._choose(self._groups(self.checked(x)))
-            .t()
-            .reshape(*x.shape[:-1], self.num_codebooks)
-        )
-
-    def decode(self, codes: Tensor) -> Tensor:
-        """The vectors ``(..., dim)`` of codes ``(..., num_codebooks)``."""
-        flat = self.checked_codes(codes).reshape(-1, self.num_codebooks)
-        return self._join(self._look_up(flat.t())).view(*codes.shape[:-1], self.dim)
-
-    def _start(self, x: Tensor) -> None:
-        queries = self._groups(x)
-        if self.shared:
-            queries = queries.reshape(1, -1, self.width)
-        with torch.no_grad():
-            self.keys.copy_(draw(queries, None, self.codebook_size))
-            # Statistics of other keys' scores mean nothing for these.
-            self.running_mean.zero_()
-            self.running_variance.fill_(1.0)
-            self.steps.zero_()
-
-    def _groups(self, x: Tensor) -> Tensor:
-        flat = x.reshape(-1, self.num_codebooks, self.width)
-        return flat.transpose(0, 1).contiguous()
-
-    def _join(self, stack: Tensor) -> Tensor:
-        return stack.transpose(0, 1).reshape(stack.shape[1], self.dim)
-
-    def _all_groups(self, tensor: Tensor) -> Tensor:
-        return tensor.expand(self.num_codebooks, *tensor.shape[1:])
-
-    def _look_up(self, codes: Tensor) -> Tensor:
-        values = self._values()
-        rows = codes.reshape(-1) if self.shared else flat_codes(codes, self.codebook_size)
-        looked = functional.embedding(rows, values.reshape(-1, self.width))
-        return looked.view(*codes.shape, self.width)
-
-    def _choose(self, queries: Tensor) -> Tensor:
-        features, weights, offsets = self._score_terms(queries)
-        if self.normalisation != "none":
-            spread = (self._all_groups(self.running_variance) + EPSILON).sqrt()
-            offsets = (offsets - self._all_groups(self.running_mean)) / spread
-            weights = weights / spread.unsqueeze(-1)
-        return best_scoring(features, weights, offsets)
-
-    def _normalised(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """Scores less their batch mean over their batch deviation; follows both."""
-        if self.normalisation == "none":
-            return scores
-        weights = scores.new_ones(1, 1) if mask is None else mask.float()[:, None]
-        seen = scores.new_full((), scores.shape[1]) if mask is None else weights.sum()
-        if self.normalisation == "batch":
-            seen = seen * self.num_codebooks
-        (seen,) = sum_over_ranks_with_gradient(seen)
-        mean = self._pooled(weights * scores) / seen.clamp(min=1)
-        centred = scores - mean.unsqueeze(1)
-        # Squares of squared distances may overflow where the distances do not.
-        variance = (self._pooled(weights * centred.square()) / seen.clamp(min=1)).clamp(max=1e38)
-        with torch.no_grad():
-            keep = torch.where(self.steps == 0, 0.0, MOMENTUM)
-            # A batch of padding alone has shown nothing.
-            keep = torch.where(seen > 0, keep, 1.0)
-            self.running_mean.copy_(keep * self.running_mean + (1 - keep) * mean)
-            self.running_variance.copy_(keep * self.running_variance + (1 - keep) * variance)
-            self.steps.add_((seen > 0).long())
-        spread = (variance + EPSILON).sqrt()
-        return centred / spread.unsqueeze(1)
-
-    def _pooled(self, scores: Tensor) -> Tensor:
-        """Sums over positions and ranks, and over groups where these share statistics."""
-        total = scores.sum(dim=1)
-        if self.normalisation == "batch":
-            total = total.sum(dim=0, keepdim=True)
-        return sum_over_ranks_with_gradient(total)[0]
-
-    def _metrics(
-        self, queries: Tensor, vectors: Tensor, codes: Tensor, mask: Tensor | None
-    ) -> dict[str, Tensor]:
-        error = mean_square((queries - vectors).detach(), mask).mean()
-        counts = count_by_code(codes, self.codebook_size, mask)
-        return {"distortion": error, **usage_metrics(counts)}
+from smalti.quantizers.scored import Scored
+from smalti.quantizers.settings import number
+from smalti.quantizers.stacked import mean_square
 
 
 @quantizers.register("differentiable_softmax")
-class DifferentiableSoftmax(_Differentiable):
+class DifferentiableSoftmax(Scored):
     """DPQ-SX: a code is the key with the largest product; values are what it stands for.
 
     Args:
@@ -199,8 +61,12 @@ class DifferentiableSoftmax(_Differentiable):
         queries = self._groups(self.checked(x, mask))
         valid = None if mask is None else mask.reshape(-1)
         if self.training:
-            scores = self._normalised(self._scores(queries), valid)
-            shares = functional.softmax(scores / self.temperature, dim=-1)
+            weights, offsets = self._normalised_keys(queries, valid)
+            # Offsets as one more weight: adding them afterwards would take as long again.
+            longer = torch.cat([queries, queries.new_ones(*queries.shape[:2], 1)], dim=-1)
+            weights = torch.cat([weights, offsets.unsqueeze(-1)], dim=-1)
+            scores = torch.bmm(longer, weights.transpose(1, 2))
+            shares = functional.softmax(scores, dim=-1)
             codes = scores.argmax(dim=-1)
             # One value going forward; going back, scores learn from the softmax mixture.
             mixture = torch.bmm(shares, self._all_groups(self.values).detach())
@@ -215,19 +81,43 @@ class DifferentiableSoftmax(_Differentiable):
             metrics=self._metrics(queries, stack, codes, valid),
         )
 
-    def _scores(self, queries: Tensor) -> Tensor:
-        return torch.bmm(queries, self._all_groups(self.keys).transpose(1, 2))
-
     def _score_terms(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys = self._all_groups(self.keys)
         return queries, keys, keys.new_zeros(keys.shape[:2])
+
+    def _normalised_keys(self, queries: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Weights and offsets whose scores are normalised and over the temperature.
+
+        Scores are as many as queries times codes; their mean and variance follow from the
+        queries' mean and covariance, which are small.
+        """
+        keys = self._all_groups(self.keys)
+        if self.normalisation == "none":
+            return keys / self.temperature, keys.new_zeros(keys.shape[:2])
+        seen = self._seen(queries, mask)
+        there = queries if mask is None else queries * mask.to(queries.dtype)[:, None]
+        (total,) = sum_over_ranks_with_gradient(there.sum(dim=1, keepdim=True))
+        centre = total / seen.clamp(min=1)
+        centred = queries - centre
+        # Sums of squares of long queries would overflow.
+        length = (centred.detach().abs().sum() / max(1, centred.numel())).clamp(min=1e-18)
+        scaled = centred / length
+        masked = scaled if mask is None else scaled * mask.to(queries.dtype)[:, None]
+        (products,) = sum_over_ranks_with_gradient(torch.bmm(masked.transpose(1, 2), scaled))
+        covariance = products / seen.clamp(min=1)
+        own_mean = torch.bmm(keys, centre.transpose(1, 2)).squeeze(-1)
+        mean = self._pooled(own_mean)
+        quadratic = (torch.bmm(keys, covariance) * keys).sum(dim=-1).clamp(min=0)
+        own_variance = quadratic * length.square() + (own_mean - mean).square()
+        scale = self._spread(mean, self._pooled(own_variance), seen) * self.temperature
+        return keys / scale.unsqueeze(-1), self._all_groups(-mean / scale)
 
     def _values(self) -> Tensor:
         return self.values
 
 
 @quantizers.register("differentiable_centroid")
-class DifferentiableCentroid(_Differentiable):
+class DifferentiableCentroid(Scored):
     """DPQ-VQ: a code is the best-scoring centroid, which is also what it stands for.
 
     Args:
@@ -261,7 +151,7 @@ class DifferentiableCentroid(_Differentiable):
         valid = None if mask is None else mask.reshape(-1)
         if self.training:
             with torch.no_grad():
-                codes = self._normalised(self._scores(queries), valid).argmax(dim=-1)
+                codes = self._normalised_scores(queries, valid).argmax(dim=-1)
         else:
             codes = self._choose(queries)
         chosen = self._look_up(codes)
@@ -275,9 +165,22 @@ class DifferentiableCentroid(_Differentiable):
             metrics=self._metrics(queries, chosen, codes, valid),
         )
 
-    def _scores(self, queries: Tensor) -> Tensor:
+    def _normalised_scores(self, queries: Tensor, mask: Tensor | None) -> Tensor:
+        """Responses ``(groups, n, size)``, less their batch mean over their batch deviation."""
         features, weights, offsets = self._score_terms(queries)
-        return torch.baddbmm(offsets.unsqueeze(1), features, weights.transpose(1, 2))
+        scores = torch.baddbmm(offsets.unsqueeze(1), features, weights.transpose(1, 2))
+        if self.normalisation == "none":
+            return scores
+        seen = self._seen(scores, mask)
+        mean = self._mean(scores, mask, seen)
+        centred = scores - mean.unsqueeze(1)
+        spread = self._spread(mean, self._mean(centred.square(), mask, seen), seen)
+        return centred / spread.unsqueeze(1)
+
+    def _mean(self, scores: Tensor, mask: Tensor | None, seen: Tensor) -> Tensor:
+        there = scores if mask is None else scores * mask.to(scores.dtype)[:, None]
+        (total,) = sum_over_ranks_with_gradient(there.sum(dim=1))
+        return self._pooled(total / seen.clamp(min=1))
 
     def _score_terms(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         # Minus the squared distance: 2 q.k - |q|^2 - |k|^2. The length of the query is a
