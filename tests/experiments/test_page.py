@@ -54,7 +54,7 @@ def test_the_committed_figures_are_what_the_results_give() -> None:
 
 
 def test_every_claim_can_be_decided_or_says_why_not() -> None:
-    claims = [claim for table in known_tables() for claim in table.claims]
+    claims = [claim for table in known_tables() for claim in table.claims_at("laptop")]
     assert len(claims) >= 25
     assert len({claim.sentence for claim in claims}) == len(claims)
 

@@ -33,7 +33,7 @@ def typed(browser: Any, text: str) -> str:
 
 def test_the_first_screen_tells_what_was_gained_and_lost(browser: Any, page: Path) -> None:
     open_page(browser, page)
-    assert "keep a cosine of 0.9876" in browser.find_element("css selector", "h1").text
+    assert "kept a cosine of 0.9876" in browser.find_element("css selector", "h1").text
     numbers = browser.find_elements("css selector", ".big dd")
     assert [number.text for number in numbers][1] == "0.9876"
     assert len(numbers) == 3

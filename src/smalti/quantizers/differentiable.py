@@ -99,8 +99,9 @@ class DifferentiableSoftmax(Scored):
         (total,) = sum_over_ranks_with_gradient(there.sum(dim=1, keepdim=True))
         centre = total / seen.clamp(min=1)
         centred = queries - centre
-        # Sums of squares of long queries would overflow.
-        length = (centred.detach().abs().sum() / max(1, centred.numel())).clamp(min=1e-18)
+        # Sums of squares of long queries would overflow; all ranks divide by the same.
+        (reach,) = sum_over_ranks_with_gradient(centred.detach().abs().sum())
+        length = (reach / (seen.clamp(min=1) * self.dim)).clamp(min=1e-18)
         scaled = centred / length
         masked = scaled if mask is None else scaled * mask.to(queries.dtype)[:, None]
         (products,) = sum_over_ranks_with_gradient(torch.bmm(masked.transpose(1, 2), scaled))
