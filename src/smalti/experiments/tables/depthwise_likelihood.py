@@ -90,6 +90,11 @@ declare(
                 "with the codes under a uniform prior, the same figures are 4.57 bits/dim.",
             ),
             Claim(
+                "It needs 69 % fewer parameters than other models of such a likelihood.",
+                untestable="a likelihood that is none has no peers to count the parameters of",
+                why="Its 22 million parameters leave out what a prior of the codes would need.",
+            ),
+            Claim(
                 "At the same nominal rate depthwise codes give a better likelihood.",
                 (
                     Less("bits_per_dim", "depthwise 5 x 64", "repeated 5 x 64"),
