@@ -18,7 +18,7 @@ SHARED = 2
 # How often to try for each that is made: most tries give a sentence that is known already
 # where texts are few, and hardly any where they are many.
 TRIES = 50
-# So many more are tried for as if they were made, before nothing has been found.
+# Tries are allowed as if so many had been made before the first.
 FIRST = 1000
 # A sentence's number, and that of a word in it.
 _Place = tuple[int, int]

@@ -46,32 +46,50 @@ class Less:
         named = (self.less, self.more, self.less_from, self.more_from)
         return {name for name in named if name is not None}
 
-    def seeds(self, found: Measurements) -> int:
-        """How many there are of the arm that has the fewest."""
-        other = self.other_metric or self.metric
-        sides = ((self.metric, (self.less, self.less_from)), (other, (self.more, self.more_from)))
-        return min(
-            len(found.get(name, {}).get(metric, ()))
-            for metric, names in sides
-            for name in names
-            if name is not None
-        )
-
-    def difference(self, found: Measurements) -> tuple[float, float, str] | None:
-        """Both means, and a word on how sure their order is; None where one is missing."""
+    def difference(self, found: Measurements) -> Difference | None:
+        """What came out; None where a side is missing."""
         other = self.other_metric or self.metric
         small = _counted(found, self.less, self.metric, self.less_from)
         large = _counted(found, self.more, other, self.more_from)
         if not small or not large:
             return None
         scaled = [self.factor * value for value in large]
-        alone = len(small) == len(large) == 1
-        overlap = max(small) >= min(scaled) and max(scaled) >= min(small)
-        sure = "one seed" if alone else OVERLAP if overlap else ""
-        if not alone and 1 in (len(small), len(large)):
-            seeds = f"{len(small)} and {len(large)} seeds"
-            sure = f"{sure} of {seeds}" if sure else seeds
-        return statistics.mean(small), statistics.mean(scaled), sure
+        return Difference(
+            statistics.mean(small),
+            statistics.mean(scaled),
+            overlaps=max(small) >= min(scaled) and max(scaled) >= min(small),
+            seeds=(len(small), len(large)),
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Both sides of a comparison.
+
+    Args:
+        small: The mean of what should be less.
+        large: The mean of what should be more, times the factor.
+        overlaps: Whether some seeds stand the other way round.
+        seeds: How many each side has.
+    """
+
+    small: float
+    large: float
+    overlaps: bool
+    seeds: tuple[int, int]
+
+    def sure(self) -> str:
+        """A word on how sure the order is."""
+        if self.seeds == (1, 1):
+            return "one seed"
+        words = [OVERLAP] if self.overlaps else []
+        if 1 in self.seeds:
+            words.append(f"{self.seeds[0]} and {self.seeds[1]} seeds")
+        return " of ".join(words)
+
+    def unclear(self) -> bool:
+        """Whether seeds overlap; one seed on each side can't."""
+        return self.overlaps and self.seeds != (1, 1)
 
 
 def _counted(found: Measurements, arm: str, metric: str, start: str | None) -> Sequence[float]:
@@ -131,23 +149,24 @@ def judge(claim: Claim, found: Measurements, labels: Mapping[str, str] | None = 
     """
     if claim.untestable is not None:
         return Verdict("can't be tested here", (claim.untestable,))
-    evidence, came_out, counted, clear = [], [], [], []
+    evidence, came_out, counted, clear, seeds = [], [], [], [], []
     for one in claim.decided_by:
         seen = one.difference(found)
         if seen is None:
             lacking = sorted(name for name in one.arms() if one.metric not in found.get(name, {}))
             return Verdict("not measured yet", (f"missing: {'; '.join(lacking)}",))
-        small, large, sure = seen
+        small, large = seen.small, seen.large
         came_out.append(small < large)
-        clear.append(not sure.startswith(OVERLAP))
+        clear.append(not seen.unclear())
+        seeds.append(min(seen.seeds))
         if not one.condition:
             counted.append(small < large)
         sign = "<" if small < large else ">=" if large < small else "="
-        evidence.append(_told(one, small, sign, large / one.factor, sure, labels or {}))
-    seeds = min(one.seeds(found) for one in claim.decided_by)
+        evidence.append(_told(one, small, sign, large / one.factor, seen.sure(), labels or {}))
+    held: Word = "holds in part" if any(counted) else "does not hold"
     if all(came_out) and all(clear):
-        return Verdict("holds", tuple(evidence), seeds)
-    return Verdict("holds in part" if any(counted) else "does not hold", tuple(evidence), seeds)
+        held = "holds"
+    return Verdict(held, tuple(evidence), min(seeds))
 
 
 def _told(

@@ -21,7 +21,7 @@ from torch.nn import functional
 from smalti.quantizers.base import Quantized, quantizers
 from smalti.quantizers.gradients import straight_through
 from smalti.quantizers.ranks import sum_over_ranks_with_gradient
-from smalti.quantizers.scored import Scored
+from smalti.quantizers.scored import Scored, there
 from smalti.quantizers.settings import number
 from smalti.quantizers.stacked import mean_square
 
@@ -95,16 +95,14 @@ class DifferentiableSoftmax(Scored):
         if self.normalisation == "none":
             return keys / self.temperature, keys.new_zeros(keys.shape[:2])
         seen = self._seen(queries, mask)
-        there = queries if mask is None else queries * mask.to(queries.dtype)[:, None]
-        (total,) = sum_over_ranks_with_gradient(there.sum(dim=1, keepdim=True))
-        centre = total / seen.clamp(min=1)
+        centre = self._batch_mean(queries, mask, seen).unsqueeze(1)
         centred = queries - centre
         # Sums of squares of long queries would overflow; all ranks divide by the same.
         (reach,) = sum_over_ranks_with_gradient(centred.detach().abs().sum())
         length = (reach / (seen.clamp(min=1) * self.dim)).clamp(min=1e-18)
         scaled = centred / length
-        masked = scaled if mask is None else scaled * mask.to(queries.dtype)[:, None]
-        (products,) = sum_over_ranks_with_gradient(torch.bmm(masked.transpose(1, 2), scaled))
+        products = torch.bmm(there(scaled, mask).transpose(1, 2), scaled)
+        (products,) = sum_over_ranks_with_gradient(products)
         covariance = products / seen.clamp(min=1)
         own_mean = torch.bmm(keys, centre.transpose(1, 2)).squeeze(-1)
         mean = self._pooled(own_mean)
@@ -173,15 +171,10 @@ class DifferentiableCentroid(Scored):
         if self.normalisation == "none":
             return scores
         seen = self._seen(scores, mask)
-        mean = self._mean(scores, mask, seen)
+        mean = self._pooled(self._batch_mean(scores, mask, seen))
         centred = scores - mean.unsqueeze(1)
-        spread = self._spread(mean, self._mean(centred.square(), mask, seen), seen)
-        return centred / spread.unsqueeze(1)
-
-    def _mean(self, scores: Tensor, mask: Tensor | None, seen: Tensor) -> Tensor:
-        there = scores if mask is None else scores * mask.to(scores.dtype)[:, None]
-        (total,) = sum_over_ranks_with_gradient(there.sum(dim=1))
-        return self._pooled(total / seen.clamp(min=1))
+        variance = self._pooled(self._batch_mean(centred.square(), mask, seen))
+        return centred / self._spread(mean, variance, seen).unsqueeze(1)
 
     def _score_terms(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         # Minus the squared distance: 2 q.k - |q|^2 - |k|^2. The length of the query is a

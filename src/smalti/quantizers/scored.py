@@ -126,6 +126,11 @@ class Scored(Quantizer):
         here = like.new_full((), like.shape[1]) if mask is None else mask.sum().to(like.dtype)
         return sum_over_ranks_with_gradient(here)[0]
 
+    def _batch_mean(self, x: Tensor, mask: Tensor | None, seen: Tensor) -> Tensor:
+        """The mean over the positions of all ranks, ``(groups, width)``."""
+        (total,) = sum_over_ranks_with_gradient(there(x, mask).sum(dim=1))
+        return total / seen.clamp(min=1)
+
     def _pooled(self, by_group: Tensor) -> Tensor:
         """Means ``(groups, size)``, over the groups where these share statistics."""
         return by_group.mean(dim=0, keepdim=True) if self.normalisation == "batch" else by_group
@@ -149,3 +154,8 @@ class Scored(Quantizer):
         error = mean_square((queries - vectors).detach(), mask).mean()
         counts = count_by_code(codes, self.codebook_size, mask)
         return {"distortion": error, **usage_metrics(counts)}
+
+
+def there(x: Tensor, mask: Tensor | None) -> Tensor:
+    """What stands at positions, ``(groups, n, width)``, and zeros where there is padding."""
+    return x if mask is None else x * mask.to(x.dtype)[:, None]

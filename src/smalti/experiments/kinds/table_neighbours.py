@@ -11,7 +11,7 @@ from torch import Tensor
 
 from smalti.analysis import find_neighbours, neighbours
 from smalti.analysis.neighbours import Neighbours
-from smalti.analysis.shared_codes import shared_by_chance
+from smalti.analysis.shared_codes import MOST_CODES, shared_by_chance
 from smalti.embeddings.coded import CodedTable
 from smalti.embeddings.tiers import tiers
 from smalti.experiments.kinds.base import Kind, Measured, kinds
@@ -19,8 +19,8 @@ from smalti.experiments.kinds.texts import coded_table, learned_by, scores_of
 
 # Far from the seeds of any table: another start of the same training.
 OTHER_START = 1000
-# Pairs of words whose codes are listed, and the longest codes that can be read.
-LISTED, MOST_CODES = 12, 16
+# Pairs of words whose codes are listed.
+LISTED = 12
 
 
 @kinds.register("table_neighbours")
@@ -42,6 +42,7 @@ class TableNeighbours(Kind):
         near = find_neighbours(full.table(), own.table(), asked)
         numbers = neighbours(near, own.words).numbers
         table = coded_table(own)
+        codes = None if table is None else _codes(table)
         return Measured(
             {
                 **scores_of(own),
@@ -49,34 +50,33 @@ class TableNeighbours(Kind):
                 "nearest_kept": numbers["nearest_kept"],
                 "cosine": numbers["mean_cosine_after"],
                 "full_cosine": numbers["mean_cosine_before"],
-                **({} if table is None else _shared(table, asked, near.before[:, 0])),
+                **({} if codes is None else _shared(codes, asked, near.before[:, 0])),
             },
             {
                 "neighbours": numbers,
                 "full": full.outcome.as_dict(),
                 "own": own.outcome.as_dict(),
-                **({} if table is None else _listing(table, asked, near, own.words)),
+                **({} if codes is None else _listing(codes, asked, near, own.words)),
             },
         )
 
 
-def _listing(
-    table: CodedTable, rows: Tensor, near: Neighbours, words: Sequence[str]
-) -> dict[str, Any]:
-    """The codes of the pairs of words that are closest in the full table; few enough to read."""
+def _codes(table: CodedTable) -> Tensor:
     (tier,) = tiers(table)
-    codes = tier.codes()
+    return tier.codes()
+
+
+def _listing(codes: Tensor, rows: Tensor, near: Neighbours, words: Sequence[str]) -> dict[str, Any]:
+    """The codes of the pairs of words that are closest in the full table; few enough to read."""
     if codes.shape[1] > MOST_CODES:
         return {}
-    pairs: list[tuple[int, int]] = []
+    listed: list[list[str]] = []
+    told: set[int] = set()
     for place in near.before_cosines[:, 0].argsort(descending=True).tolist():
-        one, other = int(rows[place]), int(near.before[place, 0])
-        if not {one, other} & {row for pair in pairs for row in pair}:
-            pairs.append((one, other))
-    listed = [
-        [words[one], words[other], *(_written(codes[row]) for row in (one, other))]
-        for one, other in pairs[:LISTED]
-    ]
+        pair = [int(rows[place]), int(near.before[place, 0])]
+        if told.isdisjoint(pair) and len(listed) < LISTED:
+            told.update(pair)
+            listed.append([*(words[row] for row in pair), *(_written(codes[row]) for row in pair)])
     columns = ["word", "nearest in the full table", "its codes", "the nearest one's"]
     return {"listing": {"columns": columns, "rows": listed}}
 
@@ -85,10 +85,8 @@ def _written(codes: Tensor) -> str:
     return " ".join(map(str, codes.tolist()))
 
 
-def _shared(table: CodedTable, rows: Tensor, nearest: Tensor) -> dict[str, float]:
+def _shared(codes: Tensor, rows: Tensor, nearest: Tensor) -> dict[str, float]:
     """How many codes words have in common with the nearest ones, and by chance."""
-    (tier,) = tiers(table)
-    codes = tier.codes()
     return {
         "shared_codes": float((codes[rows] == codes[nearest]).sum(dim=1).double().mean()),
         "shared_by_chance": shared_by_chance(codes[rows]),
