@@ -34,10 +34,11 @@ class Result:
         seed: Of everything random.
         spec: All settings.
         spec_hash: Of the kind and the settings.
-        source_hash: Of the source that ran.
+        source_hash: Of the source that ran; where interrupted work went on with another
+            source, of each, joined by a plus.
         metrics: What was measured.
         details: Figures over training and the like, for pictures.
-        seconds: Of the run.
+        seconds: Of the run, with those of interrupted attempts that it went on from.
         machine: Processor, threads, system.
         versions: Of the packages that matter.
     """

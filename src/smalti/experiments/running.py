@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from smalti.errors import ConfigError, require
+from smalti.experiments.attempts import begin_attempt
 from smalti.experiments.kinds import kind_named
 from smalti.experiments.results import (
     Result,
@@ -124,6 +125,7 @@ def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> R
     settings = table.settings(arm, scale)
     # Before the run: files may be edited while it goes on.
     source = source_hash()
+    earlier = begin_attempt(place, source)
     began = time.monotonic()
     measured = kind_named(table.kind).measure(table.settings(arm, scale), seed, place)
     unknown = [metric.name for metric in table.metrics if metric.name not in measured.metrics]
@@ -139,10 +141,10 @@ def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> R
         seed=seed,
         spec={"kind": table.kind, **settings},
         spec_hash=table.spec_hash(arm, scale),
-        source_hash=source,
+        source_hash="+".join(dict.fromkeys((*earlier.sources, source))),
         metrics=measured.metrics,
         details=measured.details,
-        seconds=round(time.monotonic() - began, 2),
+        seconds=round(earlier.seconds + time.monotonic() - began, 2),
         machine=machine(),
         versions=installed(),
     )
