@@ -130,10 +130,10 @@ def test_coded_word_tables_have_parts_of_equal_width(scale: Scale) -> None:
     for table in known_tables():
         for arm in table.arms_at(scale):
             settings = table.settings(arm, scale)
-            embedding = settings.get("embedding")
-            if embedding:
+            embedding = settings.get("embedding") or {}
+            for spec in [embedding] if "compressor" in embedding else embedding.values():
                 dim = settings.get("dim") or settings["model"]["dim"]
-                assert dim % embedding["num_codebooks"] == 0, (table.name, arm.name)
+                assert dim % spec["num_codebooks"] == 0, (table.name, arm.name)
 
 
 def test_a_table_that_cannot_be_tested_says_so(folders: tuple[Path, Path]) -> None:

@@ -135,12 +135,13 @@ def _lines(content: dict[str, Any], run: TranslationRun) -> Iterator[tuple[str, 
         for words, milliseconds in one["long_milliseconds"].items():
             yield f"{name.replace('_', ' ')}, {words} words and more", f"{milliseconds:.1f} ms"
     yield from _ratios(content["latency"])
-    if content["table_bytes"] < content["full_table_bytes"]:
-        ratio = content["full_table_bytes"] / content["table_bytes"]
-        yield (
-            "word tables",
-            f"{content['table_bytes']:,} bytes, {ratio:.1f} times smaller than float32",
-        )
+    for use, table in content["tables"].items():
+        if table["saved"] < table["full"]:
+            ratio = table["full"] / table["saved"]
+            yield (
+                f"word table, {use}",
+                f"{table['saved']:,} bytes, {ratio:.1f} times smaller than float32",
+            )
     if run.decoding.beam > 1:
         yield "length penalty", f"{run.decoding.length_penalty:g}"
     first = next(iter(rows.values()))

@@ -142,13 +142,15 @@ def _translation(directory: Path, manifest: dict[str, Any], as_json: bool) -> di
         # The vocabulary is long and of use to nobody here.
         return {name: value for name, value in manifest["spec"].items() if name != "tokenizer"}
     spec = run.translator.spec()
-    saved, full = table_bytes(run.translator)
     return {
         "translator": spec["translator"],
         "texts": f"{run.config.data.source} to {run.config.data.target}",
         "vocabulary": len(run.subwords),
         "parameters": f"{sum(item.numel() for item in run.translator.parameters()):,}",
-        "word tables": f"{saved:,} bytes, {full:,} in float32",
+        **{
+            f"word table, {use}": f"{table.saved:,} bytes, {table.full:,} in float32"
+            for use, table in table_bytes(run.translator).items()
+        },
         "longest sentence": f"{run.longest} tokens",
         "beam": run.decoding.beam,
         "length penalty": run.decoding.length_penalty,

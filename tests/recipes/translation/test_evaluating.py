@@ -28,7 +28,8 @@ def test_greedy_and_beam_are_rows_of_their_own(run: Any, pairs: AlignedTexts) ->
     assert found.bounds == {}
     assert found.codes is None
     assert all(one.milliseconds > 0 for one in found.latency.values())
-    assert found.table_bytes == found.full_table_bytes == len(run.subwords) * 32 * 4
+    full = len(run.subwords) * 32 * 4
+    assert found.tables == {"shared": (full, full)}
 
 
 def test_the_clean_up_of_repeats_is_never_the_plain_row(run: Any, pairs: AlignedTexts) -> None:

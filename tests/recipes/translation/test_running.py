@@ -19,6 +19,7 @@ from smalti.recipes.translation import (
     train_translation_run,
     translate_texts,
 )
+from smalti.recipes.translation.tables import table_bytes
 from smalti.training import read_journal
 from smalti.training.checkpoints import Checkpoints
 
@@ -124,6 +125,37 @@ def test_tables_learn_their_codes_and_are_saved_as_codes_alone(
     # Eight codes of 4 bits a row, and eight codebooks of 16 x 4 floats.
     assert table.size().total == len(run.subwords) * 8 * 4 // 8 + 8 * 16 * 4 * 4
     assert translate_texts(run, ["ba de"]).texts
+
+
+def test_each_use_of_words_can_have_a_table_of_its_own_kind(
+    tmp_path: Path, small_config: Maker
+) -> None:
+    codes = {"compressor": "differentiable", "num_codebooks": 8, "codebook_size": 16}
+    config = small_config(
+        embedding={"source": codes, "target": {**codes, "choice": "centroid"}},
+        model={**small_config().model, "tied": False},
+        training={"steps": 3, "batch_size": 256},
+    )
+    train_translation_run(config, tmp_path / "run")
+    run = load_translation_run(tmp_path / "run")
+    coded, full = len(run.subwords) * 8 * 4 // 8 + 8 * 16 * 4 * 4, len(run.subwords) * 32 * 4
+    expected = {"source": (coded, full), "target": (coded, full), "output": (full, full)}
+    assert table_bytes(run.translator) == expected
+    assert translate_texts(run, ["ba de"]).texts
+
+
+@pytest.mark.parametrize(
+    ("embedding", "message"),
+    [
+        ({"source": "full"}, r"by use \(shared\), got source; with model.tied=false"),
+        ({"shared": "full", "ouptut": "full"}, "got ouptut"),
+    ],
+)
+def test_tables_of_uses_that_are_not_there_are_refused(
+    tmp_path: Path, small_config: Maker, embedding: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        train_translation_run(small_config(embedding=embedding), tmp_path / "run")
 
 
 def test_tables_that_can_not_start_from_nothing_are_fitted_to_a_trained_model(

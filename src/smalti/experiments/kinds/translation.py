@@ -234,8 +234,11 @@ def _ways(run: TranslationRun) -> dict[str, tuple[TranslationRun, Decoding]]:
 
 
 def _size(run: TranslationRun, found: TranslationEvaluation) -> dict[str, float]:
+    # An output layer of its own is no table to look up in.
+    read = [table for use, table in found.tables.items() if use != "output"]
+    saved = float(sum(table.saved for table in read))
     return {
-        "table_bytes": float(found.table_bytes),
-        "table_ratio": found.full_table_bytes / found.table_bytes,
+        "table_bytes": saved,
+        "table_ratio": sum(table.full for table in read) / saved,
         "parameters": float(sum(one.numel() for one in run.translator.parameters())),
     }

@@ -78,8 +78,9 @@ class TranslationConfig(Settings):
         kind: Says that it is one.
         data: The texts.
         model: The spec of the translator, without what the texts say: the vocabulary.
-        embedding: The compressor of its tables of word vectors; None for full tables. One that
-            can't learn from nothing is fitted to the table of the model to start from.
+        embedding: The compressor of its tables of word vectors, or compressors by use (source,
+            target, output) of a model whose tables are not tied; None for full tables. One
+            that can't learn from nothing is fitted to the table of the model to start from.
         start_from: The directory of a trained model whose vocabulary is used and whose weights
             are taken over where the two models have the same parts.
         training: How it is trained; ``batch_size`` counts tokens of a side, padding included.

@@ -15,7 +15,7 @@ from smalti.progress import progress_bar
 from smalti.recipes.translation.latency import Latency, latencies
 from smalti.recipes.translation.saved_run import TranslationRun
 from smalti.recipes.translation.scoring import Score, score
-from smalti.recipes.translation.tables import table_bytes
+from smalti.recipes.translation.tables import TableBytes, table_bytes
 from smalti.recipes.translation.translating import (
     BATCH_TOKENS,
     require_same_vocabulary,
@@ -41,8 +41,7 @@ class TranslationEvaluation:
             those of other sentences. Neither is a translation of the source alone.
         codes: Of a latent model: the codes of the references in use.
         latency: By the way of translating.
-        table_bytes: Of the tables of word vectors, as saved.
-        full_table_bytes: Of full ones in float32.
+        tables: Bytes of the tables of word vectors, by use.
     """
 
     sentences: int
@@ -50,8 +49,7 @@ class TranslationEvaluation:
     bounds: Mapping[str, Score]
     codes: Mapping[str, Any] | None
     latency: Mapping[str, Latency]
-    table_bytes: int
-    full_table_bytes: int
+    tables: Mapping[str, TableBytes]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -61,8 +59,9 @@ class TranslationEvaluation:
             "bounds": {name: one.as_dict() for name, one in self.bounds.items()},
             "codes": self.codes,
             "latency": {name: one.as_dict() for name, one in self.latency.items()},
-            "table_bytes": self.table_bytes,
-            "full_table_bytes": self.full_table_bytes,
+            "table_bytes": sum(table.saved for table in self.tables.values()),
+            "full_table_bytes": sum(table.full for table in self.tables.values()),
+            "tables": {use: table._asdict() for use, table in self.tables.items()},
         }
 
 
@@ -102,8 +101,8 @@ def evaluate_translation_run(
         scores[_named(options, rescore_with)] = score(found.texts, pairs.target)
     timing = latencies(ways, pairs.source, timed) if timed else {}
     bounds, codes = _latents(run, pairs)
-    saved, full = table_bytes(run.translator)
-    return TranslationEvaluation(len(pairs), scores, bounds, codes, timing, saved, full)
+    tables = table_bytes(run.translator)
+    return TranslationEvaluation(len(pairs), scores, bounds, codes, timing, tables)
 
 
 def _ways(run: TranslationRun, options: Decoding) -> dict[str, Decoding]:
