@@ -58,15 +58,19 @@ BOTH = ("source", "target")
 ONE = "one table"
 
 
-def _codes(choice: str, num_codebooks: int, codebook_size: int) -> dict[str, Any]:
+def _codes(
+    choice: str, num_codebooks: int, codebook_size: int, tied: bool = False
+) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "compressor": "differentiable",
         "choice": choice,
         "num_codebooks": num_codebooks,
         "codebook_size": codebook_size,
     }
-    if choice == "centroid":
-        # Normalised scores would choose centroids that are not the nearest.
+    if choice == "centroid" or tied:
+        # Normalised scores would choose centroids that are not the nearest. And tokens of a batch
+        # have other means than all rows, which an output layer scores: a row would have other
+        # codes where it is read than where it is scored.
         spec["distance_norm"] = "none"
     return spec
 
@@ -117,7 +121,7 @@ declare(
             ),
             Arm(ONE),
             *(
-                Arm(f"{ONE}, {choice}, 32 x 16", {"embedding": _codes(choice, 32, 16)})
+                Arm(f"{ONE}, {choice}, 32 x 16", {"embedding": _codes(choice, 32, 16, tied=True)})
                 for choice in CHOICES
             ),
         ),
