@@ -70,6 +70,19 @@ def test_no_word_of_a_transformer_sees_a_later_one() -> None:
 
 
 @pytest.mark.parametrize("network", ["lstm", "transformer"])
+def test_half_of_the_bits_give_nearly_the_same_loss(network: str) -> None:
+    torch.manual_seed(0)
+    config = LanguageModelConfig(network=network, dim=8, hidden=8, heads=2, dropout=0.0)
+    model = LanguageModel(nn.Embedding(60, 8), 60, config)
+    ids, targets = torch.randint(60, (2, 3, 7)).unbind()
+    whole, _ = model(ids, targets, None)
+    with torch.autocast("cpu", torch.bfloat16):
+        half, _ = model(ids, targets, None)
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, whole, rtol=0.01, atol=0)
+
+
+@pytest.mark.parametrize("network", ["lstm", "transformer"])
 def test_a_model_learns_what_follows_what(
     network: str, embedding: dict[str, Any] | None, sentences: Sentences, training: Training
 ) -> None:

@@ -93,7 +93,7 @@ declare(
         base=SMALL,
         scales=SCALES,
         seeds={"laptop": 3, "paper": 10},
-        minutes={"tiny": 0.05, "laptop": 3, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 1.3, "paper": 600},
         arms=wide(_squared_arms()),
         metrics=(MSE, NOMINAL_RATE, IN_USE),
         drawn="mse",
@@ -177,7 +177,7 @@ declare(
         title="Codebooks and codewords of one level, all 256 values of a subpixel predicted",
         kind="images",
         base={**SMALL, "model.likelihood": "categorical"},
-        scales=SCALES,
+        scales={**SCALES, "laptop": {}},
         minutes={"tiny": 0.05, "laptop": 6, "paper": 600},
         arms=wide(_categorical_arms()),
         metrics=(DISTORTION, NOMINAL_RATE, MSE, IN_USE),
@@ -216,7 +216,7 @@ declare(
         base={**SMALL, "data.source": "mnist", "data.augmentation": "none"},
         scales=SCALES,
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 3, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 1.3, "paper": 600},
         arms=wide(
             (
                 Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"mse": 1.92e-4}),

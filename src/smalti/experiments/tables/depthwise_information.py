@@ -30,7 +30,7 @@ declare(
         base={**SMALL, "model.likelihood": MIXTURE, "prior": None},
         scales=mixed(SCALES),
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 2.5, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 1.3, "paper": 600},
         arms=wide(
             (
                 Arm("depthwise 5 x 64", several("depthwise", 5, 64)),
@@ -90,7 +90,7 @@ declare(
         base={**SMALL, "model.likelihood": MIXTURE, "training.evaluate_every": 125},
         scales={**mixed(SCALES), "tiny": {**SCALES["tiny"], "training.evaluate_every": 1}},
         seeds={"laptop": 3},
-        minutes={"tiny": 0.05, "laptop": 2.5, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 1.3, "paper": 600},
         arms=wide(
             (
                 Arm("depthwise 5 x 64", several("depthwise", 5, 64)),

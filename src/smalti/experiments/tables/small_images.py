@@ -90,7 +90,9 @@ PAPER: dict[str, Any] = {
     "training.schedule": {"kind": "constant", "warm_up": 500},
 }
 
-SCALES: dict[Scale, dict[str, Any]] = {"tiny": TINY, "laptop": {}, "paper": PAPER}
+# Half of the bits make a step twice as fast on a processor that has them.
+HALF: dict[str, Any] = {"training.precision": "bf16"}
+SCALES: dict[Scale, dict[str, Any]] = {"tiny": TINY, "laptop": HALF, "paper": PAPER}
 PRIOR_SCALES: dict[Scale, dict[str, Any]] = {
     "tiny": TINY_PRIOR,
     "laptop": {},

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from smalti.errors import DataError, require
 from smalti.recipes.texts.config import LanguageModelConfig
-from smalti.recipes.texts.networks import Attending, Recurrent, State, word_chances
+from smalti.recipes.texts.networks import Attending, Recurrent, State, WordChances
 from smalti.recipes.texts.outcome import Learned
 from smalti.recipes.texts.table_task import TableTask, learn, start_table
 from smalti.recipes.texts.word_texts import Texts, as_ids, read_word_texts
@@ -54,7 +54,7 @@ class LanguageModel(nn.Module):
         else:
             self.network = Attending(*sizes, config.heads, config.dropout, causal=True)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = word_chances(config.hidden, words)
+        self.output = WordChances(config.hidden, words)
 
     def forward(self, ids: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
         """Mean negative log-likelihood of the targets, and the state after the window."""

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from smalti.errors import DataError, require
 from smalti.recipes.texts.config import MaskedModelConfig
-from smalti.recipes.texts.networks import Attending, word_chances
+from smalti.recipes.texts.networks import Attending, WordChances
 from smalti.recipes.texts.outcome import Learned
 from smalti.recipes.texts.table_task import TableTask, learn, start_table
 from smalti.recipes.texts.word_texts import Texts, as_ids, read_word_texts
@@ -61,7 +61,7 @@ class MaskedModel(nn.Module):
             config.dim, config.hidden, config.depth, config.heads, config.dropout, causal=False
         )
         self.dropout = nn.Dropout(config.dropout)
-        self.output = word_chances(config.hidden, words)
+        self.output = WordChances(config.hidden, words)
 
     def forward(self, ids: Tensor, places: Tensor) -> Tensor:
         """The hidden vectors ``(rows * count, hidden)`` of some places."""

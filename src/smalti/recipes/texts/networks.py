@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from smalti.layers.attention import CausalTransformer
@@ -61,7 +64,7 @@ class Attending(nn.Module):
         return self.layers(placed), None
 
 
-def word_chances(hidden: int, words: int) -> nn.AdaptiveLogSoftmaxWithLoss:
+class WordChances(nn.AdaptiveLogSoftmaxWithLoss):
     """An output layer with a probability for every word, at less cost for rare ones.
 
     It is full, whatever the input table is: only the latter is coded, as in the paper on
@@ -71,5 +74,13 @@ def word_chances(hidden: int, words: int) -> nn.AdaptiveLogSoftmaxWithLoss:
         hidden: Width of the hidden vectors.
         words: How many words there are; their numbers must fall with frequency.
     """
-    cutoffs = [max(1, words // 20), max(2, 3 * words // 10)]
-    return nn.AdaptiveLogSoftmaxWithLoss(hidden, words, cutoffs, div_value=2.0)
+
+    def __init__(self, hidden: int, words: int) -> None:
+        cutoffs = [max(1, words // 20), max(2, 3 * words // 10)]
+        super().__init__(hidden, words, cutoffs, div_value=2.0)
+
+    def forward(self, hidden: Tensor, targets: Tensor) -> Any:
+        """Log-probabilities of the targets, and minus their mean, in float32."""
+        # torch's own layer can't collect what autocast computes in half of the bits.
+        with torch.autocast(hidden.device.type, enabled=False):
+            return super().forward(hidden.float(), targets)
