@@ -9,11 +9,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from smalti.cli.main import app
 from smalti.errors import ArtifactError, ConfigError
-from smalti.experiments import Arm, Table, known_tables, missing, run_table, table_named
+from smalti.experiments import (
+    Arm,
+    Table,
+    known_tables,
+    missing,
+    run_all,
+    run_table,
+    table_named,
+)
 from smalti.experiments.results import read_results, result_path
 from smalti.experiments.table import Scale, nested
 
@@ -67,6 +76,43 @@ def test_an_arm_that_stands_in_two_tables_runs_once(folders: tuple[Path, Path]) 
     # With another seed it is another question.
     (new,) = run_table(other, "tiny", results, work, seed=3)
     assert new.metrics["mse"] != first.metrics["mse"]
+
+
+def test_an_arm_that_another_process_is_at_is_left_to_it(folders: tuple[Path, Path]) -> None:
+    results, work = folders
+    told: list[str] = []
+    name = f"depthwise-5-x-64.0.{TABLE.spec_hash(ARM, 'tiny')}"
+    (work / TABLE.name / "tiny").mkdir(parents=True)
+    with FileLock(work / TABLE.name / "tiny" / f"{name}.lock"):
+        assert run_table(TABLE, "tiny", results, work, ARM.name, tell=told.append) == []
+    assert told[-1] == "depthwise-codes: another process is at depthwise 5 x 64, seed 0"
+    assert len(run_table(TABLE, "tiny", results, work, ARM.name)) == 1
+    assert not list(work.rglob("*.lock"))
+
+
+def test_all_tables_have_their_first_seed_before_any_has_its_second(
+    folders: tuple[Path, Path],
+) -> None:
+    one = dataclasses.replace(TABLE, arms=(ARM,), claims=(), seeds={"tiny": 2})
+    long = dataclasses.replace(one, name="long", minutes={"tiny": 9.0})
+    other = {**TABLE.base, "model.likelihood": "square_error"}
+    short = dataclasses.replace(one, name="short", minutes={"tiny": 1.0}, base=other)
+    lost = dataclasses.replace(one, name="lost", base={**TABLE.base, "data.source": "nowhere.npz"})
+    lost = dataclasses.replace(lost, scales={"tiny": {"training.steps": 1}})
+    told: list[str] = []
+    lacking = run_all([long, lost, short], "tiny", *folders, tell=told.append)
+    ran = [line.split(",")[0] for line in told if not line.startswith("lost")]
+    assert ran == ["short", "long", "short", "long"]
+    assert list(lacking) == ["lost"]
+    assert "nowhere.npz" in lacking["lost"]
+    assert run_all([long, short], "tiny", *folders, tell=told.append) == {}
+    assert len(told) == 5
+
+
+def test_arms_and_seeds_are_for_one_table() -> None:
+    for extra in (["--arm", "x"], ["--seed", "1"], ["--show"], ["--list"]):
+        answer = CliRunner().invoke(app, ["reproduce", "--all", *extra])
+        assert isinstance(answer.exception, ConfigError)
 
 
 def test_a_result_holds_all_settings_of_its_arm(folders: tuple[Path, Path]) -> None:

@@ -22,6 +22,10 @@ def reproduce(
     seed: Annotated[int | None, typer.Option(min=0, help="Only this seed.")] = None,
     results: Annotated[Path, typer.Option(help="Where results lie.")] = Path("results"),
     work: Annotated[Path, typer.Option(help="Where unfinished runs lie.")] = Path("runs/reproduce"),
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Run all tables, first seeds and short runs first."),
+    ] = False,
     listed: Annotated[bool, typer.Option("--list", help="Show all tables.")] = False,
     page: Annotated[
         Path | None,
@@ -42,15 +46,23 @@ def reproduce(
 ) -> None:
     """Run what is missing of a table, and print it beside the paper's numbers.
 
-    Finished work is skipped; what was interrupted goes on.
+    Finished work is skipped; what was interrupted goes on. Several commands at once share the
+    work.
 
     Example: smalti reproduce depthwise-ablation --scale laptop
     """
-    from smalti.experiments import known_tables, run_table, state, summary, table_named
+    from smalti.experiments import known_tables, run_all, run_table, state, summary, table_named
 
-    if sum([listed, page is not None, name is not None]) != 1:
-        raise ConfigError("name a table, or use --list or --page FILE; one of them")
-    if listed:
+    if sum([listed, every, page is not None, name is not None]) != 1:
+        raise ConfigError("name a table, or use --all, --list or --page FILE; one of them")
+    if name is None and (arm is not None or seed is not None or show_only):
+        raise ConfigError("--arm, --seed and --show are for one table: name it")
+    # Results say with how many threads they were made: the same number gives the same metrics.
+    use_threads(threads if threads is not None or scale == "paper" else 1)
+    if every:
+        lacking = run_all(known_tables(), scale, results, work, tell=lambda line: tell([line]))
+        tell([f"{table} was left out: {why}" for table, why in lacking.items()])
+    if listed or every:
         show([state(table, scale, results) for table in known_tables()], as_json, whole=True)
         return
     if page is not None:
@@ -62,8 +74,6 @@ def reproduce(
         return
     assert name is not None  # checked above
     table = table_named(name)
-    # Results say with how many threads they were made: the same number gives the same metrics.
-    use_threads(threads if threads is not None or scale == "paper" else 1)
     if not show_only:
         run_table(table, scale, results, work, arm, seed, tell=lambda line: tell([line]))
     content = summary(table, scale, results)

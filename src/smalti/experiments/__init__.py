@@ -2,7 +2,7 @@
 
 from smalti.experiments.claims import Claim, Less, Verdict, judge
 from smalti.experiments.results import Result, read_results
-from smalti.experiments.running import missing, run_table
+from smalti.experiments.running import missing, run_all, run_table
 from smalti.experiments.summary import state, summary
 from smalti.experiments.table import Arm, Metric, Table, known_tables, table_named
 
@@ -18,6 +18,7 @@ __all__ = [
     "known_tables",
     "missing",
     "read_results",
+    "run_all",
     "run_table",
     "state",
     "summary",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from smalti.errors import ConfigError, require
+from filelock import FileLock, Timeout
+
+from smalti.errors import ConfigError, DataError, MissingExtraError, require
 from smalti.experiments.attempts import begin_attempt
 from smalti.experiments.kinds import kind_named
 from smalti.experiments.results import (
@@ -69,7 +72,8 @@ def run_table(
 ) -> list[Result]:
     """Run what is missing and write a result after each.
 
-    An arm that another table has run with the very same settings is not run again.
+    An arm that another table has run with the very same settings is not run again, and one that
+    another process is at is left to it: several commands at once share the work.
 
     Args:
         table: What to run.
@@ -98,11 +102,65 @@ def run_table(
         # The hash keeps checkpoints of other settings apart.
         name = f"{file_name(one.name)}.{own_seed}.{table.spec_hash(one, scale)}"
         place = work / table.name / scale / name
-        place.mkdir(parents=True, exist_ok=True)
-        made.append(_measured(table, one, scale, own_seed, place))
-        write_result(folder, table, one, made[-1])
-        shutil.rmtree(place, ignore_errors=True)
+        with _claimed(place) as ours:
+            if not ours and tell is not None:
+                tell(f"{table.name}: another process is at {one.name}, seed {own_seed}")
+            # It may have been finished by another while this one was busy.
+            if ours and not is_done(folder, table, one, scale, own_seed):
+                made.append(_measured(table, one, scale, own_seed, place))
+                write_result(folder, table, one, made[-1])
     return made
+
+
+def run_all(
+    tables: Sequence[Table],
+    scale: Scale,
+    folder: Path,
+    work: Path,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, str]:
+    """Run what is missing of all tables: every first seed before any second, short runs first.
+
+    Args:
+        tables: Which.
+        scale: How large.
+        folder: Where results are written.
+        work: Where runs leave their checkpoints.
+        tell: Called with a line before each run.
+
+    Returns:
+        What a table lacks, a data set or a package, by its name; the others ran.
+    """
+    testable = [table for table in tables if table.untestable is None]
+    order = sorted(testable, key=lambda table: table.minutes.get(scale, 0.0))
+    lacking: dict[str, str] = {}
+    for seed in sorted({seed for table in order for seed in table.seeds_at(scale)}):
+        for table in order:
+            if table.name in lacking or seed not in table.seeds_at(scale):
+                continue
+            try:
+                run_table(table, scale, folder, work, seed=seed, tell=tell)
+            except (DataError, MissingExtraError) as error:
+                lacking[table.name] = str(error)
+    return lacking
+
+
+@contextmanager
+def _claimed(place: Path) -> Iterator[bool]:
+    """Make a run's folder this process's own; False where another has it. It goes with the end."""
+    place.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{place}.lock", blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+        shutil.rmtree(place, ignore_errors=True)
+        Path(lock.lock_file).unlink(missing_ok=True)
+    finally:
+        lock.release()
 
 
 def measured_elsewhere(folder: Path, scale: Scale, seed: int, spec_hash: str) -> Result | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from filelock import FileLock
 from torch import Tensor
 
 from smalti.artifacts import draft_of, write_file
@@ -89,12 +90,16 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
     place = shared / f"{task}.{seed}.{digest}"
     split = read_split(task, settings)
-    base = base_model(settings, split, place)
-    opened = fine_tune(base, split.train, training, place, longest=settings.longest)
-    made: dict[Part, Batches] = {
-        "valid": _batches(opened, split.valid, settings.longest),
-        "test": _batches(opened, split.test, settings.longest),
-    }
+    shared.mkdir(parents=True, exist_ok=True)
+    # Arms that run at the same time wait for the one that fine-tunes.
+    with FileLock(f"{place}.lock"):
+        base = base_model(settings, split, place)
+        opened = fine_tune(base, split.train, training, place, longest=settings.longest)
+        made: dict[Part, Batches] = {
+            "valid": _batches(opened, split.valid, settings.longest),
+            "test": _batches(opened, split.test, settings.longest),
+        }
+        original = _original(opened, made["test"], split.test, place / FIGURES)
     return Subject(
         task,
         opened,
@@ -103,7 +108,7 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
         find_group(open_model(base, kind="encoder").model).weight.detach().float(),
         made,
         seed,
-        _original(opened, made["test"], split.test, place / FIGURES),
+        original,
     )
 
 
