@@ -198,12 +198,23 @@ def test_one_fine_tuning_serves_all_arms_and_an_interrupted_arm_goes_on(
     table = table_named("sparse-neighbours")
     results, work = tmp_path / "results", tmp_path / "work"
     (first,) = run_table(table, "tiny", results, work, "5 neighbours")
-    assert [path.name.split(".")[0] for path in (work / "fine-tuned").iterdir()] == ["CoLA"]
+    models = [path for path in (work / "fine-tuned").iterdir() if path.is_dir()]
+    assert [path.name.split(".")[0] for path in models] == ["CoLA"]
     monkeypatch.setattr("smalti.hub.fine_tuning.train", None)
     (unknown,) = run_table(table, "tiny", results, work, "unknown")
     assert unknown.metrics["cosine_changed"] < first.metrics["cosine_changed"]
     assert 0 < unknown.metrics["share"] < first.metrics["share"] < 100
     assert unknown.metrics["moved"] == first.metrics["moved"] > 0
+    # Nor is there another for what is measured in half of the bits.
+    half = {**table.settings(table.arm("unknown"), "tiny"), "measured_in": "bf16"}
+    place = work / "half" / "tiny" / "arm"
+    place.mkdir(parents=True)
+    found = kind_named("fine_tuned").measure(half, 0, place)
+    assert found.metrics["accuracy"] == pytest.approx(unknown.metrics["accuracy"], abs=10)
+    assert sorted(path.name for path in models[0].glob("original.*")) == [
+        "original.bf16.json",
+        "original.float32.json",
+    ]
     # What is measured already is not measured again.
     place = tmp_path / "arm"
     place.mkdir()

@@ -120,12 +120,14 @@ class FineTunedSettings(GlueData):
         epochs: How often a task's examples are read.
         epochs_of: The same for single tasks.
         change: What takes the table's place.
+        measured_in: What models compute in when they are measured.
     """
 
     training: dict[str, Any] = Field(default_factory=dict)
     epochs: PositiveInt = 3
     epochs_of: dict[str, PositiveInt] = Field(default_factory=dict)
     change: Change
+    measured_in: Literal["float32", "bf16"] = "float32"
 
     def training_of(self, task: str, seed: int) -> TrainingSettings:
         """How the model of a task is fine-tuned."""

@@ -29,10 +29,11 @@ from smalti.hub.fine_tuning import fine_tune
 from smalti.hub.library import quiet
 from smalti.hub.opening import Opened
 from smalti.hub.small_models import small_encoder, small_tokenizer
+from smalti.training.processes import computing_in
 
 # Texts of a batch when a model is measured; its activations stay in a processor's cache.
 MEASURED_BATCH = 32
-BASE, FIGURES = "base", "original.json"
+BASE = "base"
 Part = Literal["valid", "test"]
 
 
@@ -48,6 +49,7 @@ class Subject:
         pretrained: ``(rows, dim)`` the table before fine-tuning.
         made: The tokenized examples that it is measured on.
         seed: Of everything random.
+        precision: What it computes in when it is measured.
         original: The test figures with its own table.
     """
 
@@ -58,6 +60,7 @@ class Subject:
     pretrained: Tensor
     made: dict[Part, Batches]
     seed: int
+    precision: str
     original: dict[str, float]
 
     @property
@@ -68,7 +71,8 @@ class Subject:
     def figures(self, dense: Tensor, part: Part = "test") -> dict[str, float]:
         """What the model scores with another table; where there is no score, 0."""
         with in_place(self.opened, dense):
-            return _figures(self.opened, self.made[part], getattr(self.split, part))
+            examples = getattr(self.split, part)
+            return _figures(self.opened, self.made[part], examples, self.precision)
 
     def score(self, figures: dict[str, float]) -> float:
         """The figure that counts for the task."""
@@ -85,7 +89,9 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
         shared: The folder of all fine-tuned models.
     """
     training = settings.training_of(task, seed)
-    asked = settings.model_dump(mode="json", exclude={"tasks", "change", "epochs_of"})
+    asked = settings.model_dump(
+        mode="json", exclude={"tasks", "change", "epochs_of", "measured_in"}
+    )
     asked["training"] = training.model_dump(mode="json")
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
     place = shared / f"{task}.{seed}.{digest}"
@@ -99,7 +105,10 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
             "valid": _batches(opened, split.valid, settings.longest),
             "test": _batches(opened, split.test, settings.longest),
         }
-        original = _original(opened, made["test"], split.test, place / FIGURES)
+        precision = settings.measured_in
+        file = place / f"original.{precision}.json"
+        if not file.exists():
+            write_file(file, json.dumps(_figures(opened, made["test"], split.test, precision)))
     return Subject(
         task,
         opened,
@@ -108,7 +117,8 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
         find_group(open_model(base, kind="encoder").model).weight.detach().float(),
         made,
         seed,
-        original,
+        precision,
+        json.loads(file.read_text()),
     )
 
 
@@ -163,16 +173,9 @@ def _table(opened: Opened, examples: Labelled) -> Table:
     )
 
 
-def _original(opened: Opened, made: Batches, test: Labelled, file: Path) -> dict[str, float]:
-    """Measured once for all arms."""
-    if not file.exists():
-        write_file(file, json.dumps(_figures(opened, made, test)))
-    figures: dict[str, float] = json.loads(file.read_text())
-    return figures
-
-
-def _figures(opened: Opened, made: Batches, examples: Labelled) -> dict[str, float]:
-    found = head_figures(opened.model, made, examples)
+def _figures(opened: Opened, made: Batches, examples: Labelled, precision: str) -> dict[str, float]:
+    with computing_in(precision, opened.model.device):
+        found = head_figures(opened.model, made, examples)
     return {name: value or 0.0 for name, value in found.items()}
 
 
