@@ -7,11 +7,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
-from smalti.errors import ConfigError
+from smalti.cli.main import app
+from smalti.errors import ArtifactError, ConfigError
 from smalti.experiments import Result, known_tables, table_named
 from smalti.experiments.drawings import drawings
 from smalti.experiments.page import page, write_page
+from smalti.experiments.report_page import report_of
 from smalti.experiments.results import write_result
 from smalti.experiments.table import declare
 
@@ -78,6 +81,37 @@ def test_a_page_has_means_spreads_verdicts_and_a_figure(tmp_path: Path) -> None:
     # Four arms were measured, one with a spread.
     shapes = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]
     assert shapes.count("circle") == 4
+
+
+def test_the_html_page_has_a_chapter_a_paper_and_the_same_verdicts(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    add_results(results, "depthwise 5 x 64", [5.0, 5.2])
+    add_results(results, "repeated 5 x 64", [5.4, 5.3])
+    report = report_of([TABLE, table_named("dpq-rank")], "laptop", results)
+    assert list(report.chapters) == [
+        "Depthwise quantization",
+        "Differentiable product quantization",
+    ]
+    measured, other = report.findings
+    # The first of its metrics has no numbers here, so the one that is drawn has.
+    assert [figure.kind for figure in measured.figures] == ["spreads", "listing", "listing"]
+    assert [figure.kind for figure in other.figures] == ["listing"]
+    assert "smalti reproduce dpq-rank" in other.caption
+    text = report.html()
+    assert "5.1 (0.14)" in text
+    assert "not measured yet" in text
+
+
+def test_the_command_writes_one_html_file_and_not_over_another(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    asked = ["reproduce", "--results", str(tmp_path), "--page", str(page)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert "<title>What the papers say" in page.read_text()
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    page.write_text("mine")
+    answer = CliRunner().invoke(app, asked)
+    assert isinstance(answer.exception, ArtifactError)
+    assert page.read_text() == "mine"
 
 
 def test_a_table_without_results_says_what_runs_it(tmp_path: Path) -> None:

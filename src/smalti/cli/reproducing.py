@@ -30,7 +30,7 @@ def reproduce(
     page: Annotated[
         Path | None,
         typer.Option(
-            help="Write the page of all verdicts and its figures, such as docs/papers.md."
+            help="Write all verdicts and figures: docs/papers.md, or one HTML page, x.html."
         ),
     ] = None,
     show_only: Annotated[bool, typer.Option("--show", help="Run nothing; print.")] = False,
@@ -66,10 +66,7 @@ def reproduce(
         show([state(table, scale, results) for table in known_tables()], as_json, whole=True)
         return
     if page is not None:
-        from smalti.experiments.page import write_page
-
-        check_file(page)
-        write_page(page, known_tables(), scale, results)
+        _write_page(page, scale, results)
         show({"page": str(page)}, as_json)
         return
     assert name is not None  # checked above
@@ -81,6 +78,20 @@ def reproduce(
         show(content, as_json)
         return
     _print(content)
+
+
+def _write_page(path: Path, scale: Literal["tiny", "laptop", "paper"], results: Path) -> None:
+    from smalti import report
+    from smalti.experiments import known_tables
+    from smalti.experiments.page import write_page
+    from smalti.experiments.report_page import report_of
+
+    if path.suffix == ".html":
+        report.check_page(path)
+        report.write_page(report_of(known_tables(), scale, results), path)
+    else:
+        check_file(path)
+        write_page(path, known_tables(), scale, results)
 
 
 def _print(content: dict[str, Any]) -> None:

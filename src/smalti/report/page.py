@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -23,7 +23,7 @@ from smalti import __version__
 from smalti.analysis import Finding
 from smalti.report.drawing import draw, numbers_behind, numbers_of
 
-# Which findings stand together, and in which order.
+# Of pages about codes.
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "What was gained": ("storage", "rate_distortion", "codebook_balance"),
     "What was lost": ("reconstructions", "frequency_bands", "coverage", "neighbours"),
@@ -66,6 +66,7 @@ class Report:
         tokens: What the search box knows; None where there are no tokens.
         mosaic: A PNG file in base64 for the head of the page: codes as coloured tiles.
         notes: What the reader should know about where this comes from.
+        chapters: Which findings stand together, by their names, and in which order.
     """
 
     headline: Headline
@@ -73,6 +74,7 @@ class Report:
     tokens: dict[str, Any] | None = None
     mosaic: str | None = None
     notes: Sequence[str] = field(default=())
+    chapters: Mapping[str, Sequence[str]] = field(default_factory=lambda: CHAPTERS)
 
     def as_dict(self) -> dict[str, Any]:
         """All findings as plain data."""
@@ -115,11 +117,11 @@ class Report:
         return [figure for finding in self.findings for figure in finding.figures]
 
     def _chapters(self) -> dict[str, list[Finding]]:
-        placed = [name for names in CHAPTERS.values() for name in names]
+        placed = [name for names in self.chapters.values() for name in names]
         others = [one for one in self.findings if not any(_is(one.name, name) for name in placed)]
         chapters = {
             title: [one for name in names for one in self.findings if _is(one.name, name)]
-            for title, names in CHAPTERS.items()
+            for title, names in self.chapters.items()
         }
         return {title: ones for title, ones in {**chapters, "More": others}.items() if ones}
 

@@ -1,0 +1,96 @@
+"""All verdicts as one HTML page with a figure for each table that was measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from smalti.analysis import Finding
+from smalti.analysis.figures import Figure, Listing
+from smalti.experiments.claims import Word
+from smalti.experiments.drawings import spreads
+from smalti.experiments.summary import shown, summary
+from smalti.experiments.table import Scale, Table
+from smalti.report import Headline, Report
+
+# Two words of the most telling verdicts beside the count of all.
+TELLING: tuple[Word, ...] = ("holds", "does not hold")
+TITLE = "What the papers say, and what we measured"
+
+
+def report_of(tables: Iterable[Table], scale: Scale, folder: Path) -> Report:
+    """The page of all tables: verdicts, numbers beside the papers', figures.
+
+    Args:
+        tables: All that are to stand in it.
+        scale: Whose results.
+        folder: Where they lie.
+    """
+    summaries = [summary(table, scale, folder) for table in tables]
+    counts = Counter(claim["verdict"] for one in summaries for claim in one["claims"])
+    said = ", ".join(f"{counts[word]} {word}" for word in get_args(Word) if counts[word])
+    papers = dict.fromkeys(one["paper"] for one in summaries)
+    numbers = [(str(sum(counts.values())), "claims")]
+    numbers += [(str(counts[word]), word) for word in TELLING]
+    return Report(
+        Headline(
+            TITLE, f"Of {sum(counts.values())} claims of {len(papers)} papers: {said}.", numbers
+        ),
+        [_finding(one) for one in summaries],
+        notes=[f"Scale: {scale}. A verdict on one seed is a first finding."],
+        chapters={
+            f"{paper[0].upper()}{paper[1:]}": [
+                one["table"] for one in summaries if one["paper"] == paper
+            ]
+            for paper in papers
+        },
+    )
+
+
+def _finding(one: dict[str, Any]) -> Finding:
+    caption = f"The paper's numbers: {one['unit']}." if one["unit"] else ""
+    if one["untestable"]:
+        caption = f"Can't be tested here: {one['untestable']}."
+    elif not any(row["seeds"] for row in one["arms"]):
+        caption = f"Not measured yet: smalti reproduce {one['table']} --scale {one['scale']}."
+    return Finding(
+        one["table"], f"{one['title']} ({one['where']})", caption, one, tuple(_figures(one))
+    )
+
+
+def _figures(one: dict[str, Any]) -> Iterator[Figure]:
+    if any(row["seeds"] for row in one["arms"]):
+        first = one["metrics"][0]["name"]
+        figure = spreads({**one, "drawn": one["drawn"] or first})
+        if figure.names:
+            yield figure
+        yield Listing(
+            "Means over seeds, with the standard deviation in brackets",
+            ["arm", "seeds", *(metric["label"] for metric in one["metrics"])],
+            [
+                [
+                    row["arm"],
+                    row["seeds"],
+                    *(
+                        shown(row["metrics"][metric["name"]], row["reported"].get(metric["name"]))
+                        for metric in one["metrics"]
+                    ),
+                ]
+                for row in one["arms"]
+            ],
+        )
+    yield Listing(
+        "Claims",
+        ["claim", "verdict", "seeds", "why"],
+        [
+            [
+                f"{claim['claim']} {claim['why']}".rstrip(),
+                claim["verdict"],
+                claim["seeds"] or None,
+                "; ".join(claim["evidence"]),
+            ]
+            for claim in one["claims"]
+        ],
+    )
