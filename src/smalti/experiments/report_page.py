@@ -15,8 +15,15 @@ from smalti.experiments.summary import shown, summary
 from smalti.experiments.table import Scale, Table
 from smalti.report import Headline, Report
 
-# Two words of the most telling verdicts beside the count of all.
+# Counted at the head of the page.
 TELLING: tuple[Word, ...] = ("holds", "does not hold")
+# Of several claims.
+SEVERAL: dict[Word, str] = {
+    "holds": "hold",
+    "holds in part": "hold in part",
+    "does not hold": "do not hold",
+    "not measured yet": "are not measured yet",
+}
 TITLE = "What the papers say, and what we measured"
 
 
@@ -30,10 +37,12 @@ def report_of(tables: Iterable[Table], scale: Scale, folder: Path) -> Report:
     """
     summaries = [summary(table, scale, folder) for table in tables]
     counts = Counter(claim["verdict"] for one in summaries for claim in one["claims"])
-    said = ", ".join(f"{counts[word]} {word}" for word in get_args(Word) if counts[word])
+    said = ", ".join(
+        f"{counts[word]} {SEVERAL.get(word, word)}" for word in get_args(Word) if counts[word]
+    )
     papers = dict.fromkeys(one["paper"] for one in summaries)
     numbers = [(str(sum(counts.values())), "claims")]
-    numbers += [(str(counts[word]), word) for word in TELLING]
+    numbers += [(str(counts[word]), SEVERAL[word]) for word in TELLING]
     return Report(
         Headline(
             TITLE, f"Of {sum(counts.values())} claims of {len(papers)} papers: {said}.", numbers
