@@ -29,7 +29,7 @@ declare(
         base={**POOL_BASE, **adaptive()},
         scales=POOL_SCALES,
         seeds={"laptop": 3},
-        minutes={"tiny": 0.1, "laptop": 2.5, "paper": 900},
+        minutes={"tiny": 0.1, "laptop": 1.5, "paper": 900},
         arms=(
             Arm("base", {}, printed("cifar10", 0.394), at=WIDER),
             # The paper prints 32786.

@@ -55,7 +55,7 @@ declare(
         base={**POOL_BASE, **WATCHED},
         scales=_watched(POOL_SCALES),
         seeds={"laptop": 3},
-        minutes={"tiny": 0.1, "laptop": 3, "paper": 900},
+        minutes={"tiny": 0.1, "laptop": 1, "paper": 900},
         arms=(
             Arm("adaptive", adaptive(), at=WIDER),
             *(Arm(pair(width), fixed(CAPACITY // width, width)) for width in (128, 4, 1)),

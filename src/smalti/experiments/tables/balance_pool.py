@@ -72,7 +72,7 @@ for _source, (_width, _fixed_error, _pool_error) in BEST.items():
             base={**POOL_BASE, **images_of(_source)},
             scales=with_full_images(_source, POOL_SCALES),
             seeds={"laptop": 3},
-            minutes={"tiny": 0.1, "laptop": 2.5, "paper": 900},
+            minutes={"tiny": 0.1, "laptop": 2, "paper": 900},
             arms=(
                 Arm("adaptive", adaptive(), printed(_source, _pool_error), at=WIDER),
                 Arm(

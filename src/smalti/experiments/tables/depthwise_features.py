@@ -47,9 +47,9 @@ class _Network:
 
 
 NETWORKS = {
-    "resnet20": _Network("ResNet-20 on CIFAR-10", RESNET_20, 8, 5, 1.5),
+    "resnet20": _Network("ResNet-20 on CIFAR-10", RESNET_20, 8, 5, 0.1),
     "resnet56": _Network(
-        "ResNet-56 on CIFAR-10", {**RESNET_20, "features.network": "resnet56"}, 8, 3, 2
+        "ResNet-56 on CIFAR-10", {**RESNET_20, "features.network": "resnet56"}, 8, 3, 0.1
     ),
     "efficientnet": _Network(
         "EfficientNet-lite0 on Tiny-ImageNet enlarged to 224 x 224",

@@ -68,7 +68,7 @@ declare(
         base=RESNET_20,
         scales={"tiny": untrained(8)},
         seeds={"laptop": 5, "paper": 10},
-        minutes={"tiny": 0.02, "laptop": 0.7, "paper": 0.7},
+        minutes={"tiny": 0.02, "laptop": 0.2, "paper": 0.2},
         arms=tuple(
             _arm(samples, start, decay)
             for start in STARTS

@@ -42,7 +42,7 @@ declare(
         base={**FINE_TUNED, "tasks": ["CoLA"]},
         scales=SCALES,
         seeds={"laptop": 3, "paper": 3},
-        minutes={"tiny": 0.03, "laptop": 1, "paper": 10},
+        minutes={"tiny": 0.03, "laptop": 0.3, "paper": 10},
         arms=(
             Arm("unknown", chosen(partial(1.0, UNKNOWN)), {"cosine_changed": 35.55}),
             *NEIGHBOURS,
@@ -99,7 +99,7 @@ declare(
         base=FINE_TUNED,
         scales=SCALES,
         seeds={"laptop": 3, "paper": 3},
-        minutes={"tiny": 0.05, "laptop": 2, "paper": 20},
+        minutes={"tiny": 0.05, "laptop": 1, "paper": 20},
         arms=tuple(_noise(rows) for rows in ("common", "rare", "unseen", "common, as often")),
         metrics=(AVERAGE, LOSS, *SCORES, CHANGED, COVERED),
         claims=(
