@@ -18,8 +18,9 @@ from smalti.translation import Autoregressive, Decoding, Latent, Translator
 from smalti.translation.ids import EOS, MARKS
 
 VOCABULARY = 6000
-# Of the configs for Multi30k; the latent model has three layers that write and two that predict.
+# Of the configs for Multi30k.
 NETWORK: dict[str, Any] = {"dim": 192, "depth": 4, "ratio": 2}
+LATENT: dict[str, Any] = {**NETWORK, "decoder_depth": 1, "predictor_depth": 1}
 # Tokens of a source, its end included, and of its translation.
 LENGTHS = {"a caption": 16, "a caption of 20 words and more": 27, "40 words and more": 56}
 # Against greedy and against beam search, by how often the target's length is halved.
@@ -33,7 +34,7 @@ def run() -> Iterator[Ratio]:
     peers = {"greedy": Decoding(), "beam 4": Decoding(beam=4)}
     for halvings, wanted in WANTED.items():
         bottleneck = {"quantizer": "vector", "codebook_size": 256}
-        model = _endless(Latent(VOCABULARY, quantizer=bottleneck, compressions=halvings, **NETWORK))
+        model = _endless(Latent(VOCABULARY, quantizer=bottleneck, compressions=halvings, **LATENT))
         for name, length in LENGTHS.items():
             pairs = 40 if length < 20 else 15
             for (peer, options), least in zip(peers.items(), wanted, strict=True):
