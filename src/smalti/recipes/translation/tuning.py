@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from smalti.data import AlignedTexts, Subwords
@@ -10,6 +11,9 @@ from smalti.recipes.translation.config import DecodingSettings
 from smalti.recipes.translation.scoring import score
 from smalti.recipes.translation.translating import Batches
 from smalti.translation import Autoregressive, Decoding, Translator
+
+# Differences in BLEU that some hundred sentences can't tell apart.
+ALIKE = 0.3
 
 
 def chosen_decoding(
@@ -37,8 +41,25 @@ def chosen_decoding(
             options = replace(made, length_penalty=penalty)
             found = batches.all_translated(options, advance=advance)
             scores[penalty] = score(found, valid.target).bleu
-    best = max(scores, key=lambda penalty: scores[penalty])
+    best = least_of_best(scores)
     return replace(made, length_penalty=best), {
         "length_penalty": best,
         f"beam_{made.beam}_bleu": scores[best],
     }
+
+
+def least_of_best(scores: Mapping[float, float]) -> float:
+    """The least penalty among those that score about as well as the best one.
+
+    A larger one makes translations longer wherever it is used, in distillation and in rescoring
+    too, and held-out references may happen to be long.
+
+    Args:
+        scores: BLEU by penalty.
+
+    Example:
+        >>> least_of_best({0.0: 37.0, 1.0: 39.6, 2.0: 39.5, 3.0: 39.8})
+        1.0
+    """
+    enough = max(scores.values()) - ALIKE
+    return min(penalty for penalty, bleu in scores.items() if bleu >= enough)
