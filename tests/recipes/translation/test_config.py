@@ -29,12 +29,13 @@ def test_a_shipped_config_says_how_it_is_run_and_its_model_can_be_built(path: Pa
     assert config.with_seed(3).training.seed == 3
 
 
-def test_the_table_of_codes_has_the_size_that_its_config_tells() -> None:
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_table_of_codes_has_the_size_that_its_config_tells(side: str) -> None:
     path = next(path for path in SHIPPED if "codes" in path.stem)
     config = read_config(path)
     rows, dim = config.data.vocabulary, config.model["dim"]
-    size = build_compressor(config.embedding).expected_size(rows, dim)
-    assert f"{size.total:,} bytes" in path.read_text()
+    size = build_compressor(config.embedding[side]).expected_size(rows, dim)
+    assert f"{size.total:,} bytes a side" in path.read_text()
     assert f"{rows * dim * 4 / size.total:.1f} times" in path.read_text()
 
 
