@@ -195,6 +195,13 @@ PUBLISHED: dict[str, Any] = {
     "teacher.weights": False,
 }
 SCALES: dict[Scale, dict[str, Any]] = {"tiny": TINY, "laptop": {}, "paper": PUBLISHED}
+# For tables of many arms a laptop has half of the time.
+SHORTER: dict[str, Any] = {
+    "training.steps": STEPS // 2,
+    "training.evaluate_every": STEPS // 2,
+}
+SHORTER_SCALES: dict[Scale, dict[str, Any]] = {**SCALES, "laptop": SHORTER}
+SHORTER_MINUTES = MINUTES / 2
 
 # Arms: without distillation, without latents, and the teacher itself.
 NOT_DISTILLED: dict[str, Any] = {"teacher.texts": False}
