@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from smalti.layers.remade import Remade
+from smalti.layers.remade import Remade, settled
 
 
 def stepped(
@@ -50,6 +50,24 @@ def test_it_is_made_anew_after_a_change_and_only_then(change: str) -> None:
     first = sums()
     assert sums() is first
     CHANGES[change](layer)
+    torch.testing.assert_close(sums(), layer.weight.detach().sum(dim=1))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_promise_spares_the_look_but_not_the_first_nor_the_one_after_it(change: str) -> None:
+    layer, remade = nn.Linear(3, 2), Remade[torch.Tensor]()
+
+    def sums() -> torch.Tensor:
+        return remade.get("sums", lambda: layer.weight.detach().sum(dim=1), layer)
+
+    sums()
+    CHANGES[change](layer)
+    with settled():
+        first = sums()
+        torch.testing.assert_close(first, layer.weight.detach().sum(dim=1))
+        CHANGES[change](layer)
+        with settled():
+            assert sums() is first
     torch.testing.assert_close(sums(), layer.weight.detach().sum(dim=1))
 
 

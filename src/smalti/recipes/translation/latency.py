@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from smalti.data import padded
+from smalti.layers.remade import settled
 from smalti.progress import progress_bar
 from smalti.recipes.translation.saved_run import TranslationRun
 from smalti.translation import Decoding
@@ -57,7 +58,8 @@ def latencies(ways: Mapping[str, Way], texts: Sequence[str], timed: int) -> dict
     }
     short = there[:timed]
     total = 2 * len(short) + sum(map(len, long.values()))
-    with progress_bar("timing", "sentences", total=total) as advance:
+    # As whoever serves sentences one by one would.
+    with settled(), progress_bar("timing", "sentences", total=total) as advance:
         by_length = {
             words: _alone(ways, group, advance) for words, group in {0: short, **long}.items()
         }
