@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import layer_norm, pad, scaled_dot_product_attention
+from torch import Tensor, layer_norm, nn
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 from smalti.layers.attending import HIDDEN, later
 from smalti.layers.key_values import KeyValues
@@ -25,6 +26,19 @@ from smalti.layers.packed_linear import PackedLinear
 from smalti.layers.transformer_block import Block
 
 Context = list[tuple[Tensor, Tensor]]
+
+
+class Beginning(NamedTuple):
+    """What a first position that is always the same becomes before it sees the context."""
+
+    pair: Tensor
+    """Its key and value in the first layer, ``(1, 2, heads, width)``."""
+    x: Tensor
+    """What the first layer's attention makes of it, ``(1, dim)``."""
+    asked: Tensor
+    """What it then asks the context for, likewise."""
+
+
 # The widest vectors of float32 that processors have.
 KEYS = 16
 # Beyond, who sees whom is not written out: it would take more memory than all else.
@@ -104,7 +118,30 @@ class Lean:
     def step(self, x: Tensor, cache: KeyValues) -> Tensor:
         """The next position of every row, ``(rows, dim)``; the cache remembers it."""
         cache.make_room()
-        for number, layer in enumerate(self.layers):
+        x = self.layers[0].next(x, cache, 0)
+        if cache.context:
+            x = self.layers[0].crossed(x, *cache.context[0], cache.context_bias)
+        return self._rest_of_step(x, cache)
+
+    def beginning(self, x: Tensor) -> Beginning:
+        """What ``begin`` needs to know of a first position ``(1, dim)``; there is a context."""
+        layer = self.layers[0]
+        parts = layer.inward(layer_norm(x, *layer.norm)).view(1, 3, self.heads, -1)
+        # Who sees itself alone takes over its own value.
+        x = layer.outward.added(parts[:, 2].reshape(x.shape), x)
+        return Beginning(parts[:, 1:], x, layer.asked(x))
+
+    def begin(self, known: Beginning, cache: KeyValues) -> Tensor:
+        """``step`` of a first position that is the same in every row."""
+        cache.put_both(0, known.pair)
+        x, asked = (part.repeat(cache.batch, 1) for part in (known.x, known.asked))
+        x = self.layers[0].answered(x, asked, *cache.context[0], cache.context_bias)
+        return self._rest_of_step(x, cache)
+
+    def _rest_of_step(self, x: Tensor, cache: KeyValues) -> Tensor:
+        """From the first layer's dense part on."""
+        x = self.layers[0].dense(x)
+        for number, layer in enumerate(self.layers[1:], start=1):
             x = layer.next(x, cache, number)
             if cache.context:
                 x = layer.crossed(x, *cache.context[number], cache.context_bias)
@@ -152,8 +189,22 @@ class _Layer:
         *,
         rounded: bool = False,
     ) -> Tensor:
+        return self.answered(x, self.asked(x), keys, values, bias, rounded=rounded)
+
+    def asked(self, x: Tensor) -> Tensor:
+        return self.cross_queries(layer_norm(x, *self.cross_norm))
+
+    def answered(
+        self,
+        x: Tensor,
+        asked: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor | None,
+        *,
+        rounded: bool = False,
+    ) -> Tensor:
         # Rows that share a context are looked up as if they were its positions.
-        asked = self.cross_queries(layer_norm(x, *self.cross_norm))
         asked = asked.view(keys.shape[0], -1, self.heads, keys.shape[3]).transpose(1, 2)
         if rounded:
             length, asked = asked.shape[2], _rounded_up(asked)

@@ -34,6 +34,9 @@ class PackedLinear:
         self.columns: Tensor | None = None
         if _can_pack(weight):
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight, ROWS)
+            # Found once: for a few rows it counts how often they are looked up.
+            self._product = torch.ops.mkldnn._linear_pointwise.default
+            self._sum = torch.ops.mkldnn._linear_pointwise.binary
             # The product with one row is quicker along columns, unless they are short.
             if not self.half and weight.shape[0] >= weight.shape[1]:
                 self.columns = self.weight.T.contiguous()
@@ -57,9 +60,7 @@ class PackedLinear:
             return other + self._packed(x.bfloat16(), "none")
         if self.packed is None or x.shape[0] == 1:
             return self._ordinary(x).add_(other)
-        made: Tensor = torch.ops.mkldnn._linear_pointwise.binary(
-            x, other, self.packed, self.bias, "add"
-        )
+        made: Tensor = self._sum(x, other, self.packed, self.bias, "add")
         return made
 
     def bent(self, x: Tensor) -> Tensor:
@@ -71,9 +72,7 @@ class PackedLinear:
         return self._packed(x, "gelu")
 
     def _packed(self, x: Tensor, after: str) -> Tensor:
-        made: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x, self.packed, self.bias, after, [], "none"
-        )
+        made: Tensor = self._product(x, self.packed, self.bias, after, [], "none")
         return made
 
     def _ordinary(self, x: Tensor) -> Tensor:

@@ -61,7 +61,6 @@ class Remade(Generic[Made]):
         self._kept: dict[Hashable, _Kept[Made]] = {}
         self._owned: list[Mapping[str, Tensor | None]] = []
 
-    @torch.no_grad()
     def get(self, name: Hashable, make: Callable[[], Made], *modules: nn.Module) -> Made:
         """What is kept under ``name``, or if it is not there or is out of date, what is made now.
 
@@ -73,6 +72,18 @@ class Remade(Generic[Made]):
         known, promise = self._kept.get(name), _promise.get()
         if known is not None and promise is not None and known.promise is promise:
             return known.made
+        with torch.no_grad():
+            return self._looked_at(name, known, promise, make, modules)
+
+    def _looked_at(
+        self,
+        name: Hashable,
+        known: _Kept[Made] | None,
+        promise: object | None,
+        make: Callable[[], Made],
+        modules: tuple[nn.Module, ...],
+    ) -> Made:
+        """What is kept, if it is up to date, or what is made now."""
         if not self._owned:
             # To walk through modules themselves would take longer than what is saved.
             parts = [part for module in modules for part in module.modules()]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 
 from smalti.errors import ShapeError, require
@@ -106,7 +105,6 @@ class Transformer(nn.Module):
         out: Tensor = self.norm(x)
         return out
 
-    @torch.no_grad()
     def lean(self, *, half: bool = False) -> Lean:
         """The same layers for inference, where every microsecond counts: nothing is checked.
 

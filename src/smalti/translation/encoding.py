@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch import Tensor, nn
 
@@ -27,6 +28,11 @@ class Encoded:
 
     def needed_mask(self) -> Tensor | None:
         """The mask, or None where nothing is padding: attention is faster without."""
+        return self._needed_mask
+
+    @cached_property
+    def _needed_mask(self) -> Tensor | None:
+        # All who attend to a source ask for it.
         return None if bool(self.mask.all()) else self.mask
 
     def repeated(self, times: int) -> Encoded:

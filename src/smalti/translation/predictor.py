@@ -80,7 +80,6 @@ class Predictor(nn.Module):
         logits: Tensor = self.head(hidden)
         return logits
 
-    @torch.no_grad()
     def lean(self, quantizer: Quantizer) -> LeanSteps:
         """Steps for inference, made anew when weights have changed.
 
@@ -159,6 +158,7 @@ class LeanSteps:
         self.head = PackedLinear.of(predictor.head)
         self.start, self.quantizer = predictor.start.detach(), quantizer
         self.inward = PackedLinear.of(predictor.inward)
+        self.beginning = self.layers.beginning(self.start + predictor.positions(1))
         # Of one codebook all inputs are known before.
         self.inputs: Tensor | None = None
         if len(predictor.code_sizes) == 1:
@@ -174,8 +174,8 @@ class LeanSteps:
             cache: Remembers it.
         """
         if codes is None:
-            x = (self.start + position).expand(cache.batch, -1)
-        elif self.inputs is not None:
+            return self.head(self.layers.begin(self.beginning, cache))
+        if self.inputs is not None:
             x = functional.embedding(codes[:, 0], self.inputs).add_(position)
         else:
             x = self.inward(self.quantizer.decode(codes)).add_(position)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Protocol, cast, runtime_checkable
 
-import torch
 from torch import Tensor, nn
 
 from smalti.errors import ConfigError, require
@@ -119,7 +118,6 @@ class WordTables(nn.Module):
             return smoothed_loss_of_products(hidden, table.weight, labels, smoothing)
         return smoothed_loss(cast("TokenTable", table).logits(hidden), labels, smoothing)
 
-    @torch.no_grad()
     def lean_logits(self, *, half: bool = False) -> PackedLinear:
         """``logits`` for inference, of rows ``(n, dim)``; made anew when weights have changed.
 
