@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from smalti.layers.packed_linear import PackedLinear
-
 
 class ResidualConvolution(nn.Module):
     """What comes in, plus a convolution over three neighbours of its normed, bent values.
@@ -33,21 +31,16 @@ class ResidualConvolution(nn.Module):
             mask: ``(batch, length, 1)``, False where there is padding: it counts as nothing,
                 as what lies beyond the ends does.
         """
-        out: Tensor = x + self.dense(self._windows(x, mask))
+        out: Tensor = x + self.dense(torch.cat(self.neighbours(x, mask), dim=-1))
         return out
 
-    def lean(self, x: Tensor, mask: Tensor | None, dense: PackedLinear) -> Tensor:
-        """``forward`` for inference, with the dense layer given packed."""
-        windows = self._windows(x, mask)
-        made = dense.added(windows.view(-1, windows.shape[2]), x.view(-1, x.shape[2]))
-        return made.view(x.shape)
-
-    def _windows(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def neighbours(self, x: Tensor, mask: Tensor | None) -> list[Tensor]:
+        """The normed, bent values of the one before, of itself and of the one after."""
         bent = functional.gelu(self.norm(x))
         if mask is not None:
             bent = bent * mask
         around = functional.pad(bent, (0, 0, 1, 1))
-        return torch.cat([around[:, :-2], bent, around[:, 2:]], dim=-1)
+        return [around[:, :-2], bent, around[:, 2:]]
 
 
 class Halving(nn.Module):

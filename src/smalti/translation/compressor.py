@@ -108,6 +108,8 @@ class LeanDecompressor:
 
     Of one codebook there are few inputs, and the first layers see no more than neighbours: what
     each code adds to itself and to those beside it after the first doubling is known before.
+    Later on, a convolution and the doubling after it are one product, since nothing bends
+    between them.
 
     Args:
         decompressor: Whose weights are used.
@@ -119,7 +121,7 @@ class LeanDecompressor:
         mixing = [one for one in decompressor.mixing if isinstance(one, ResidualConvolution)]
         doubling = [one for one in decompressor.doubling if isinstance(one, Doubling)]
         self.stages = [
-            (one, PackedLinear.of(one.dense, half=half), PackedLinear.of(two.dense, half=half))
+            (one, PackedLinear(*_both(one.dense, two.dense), half=half))
             for one, two in zip(mixing, doubling, strict=True)
         ]
         self.inward = PackedLinear.of(decompressor.inward, half=half)
@@ -140,10 +142,10 @@ class LeanDecompressor:
         else:
             latents = self.quantizer.decode(codes)
             x = self.inward(latents.flatten(0, 1)).unflatten(0, codes.shape[:2])
-        for mixing, mix, double in stages:
-            x = mixing.lean(x, real, mix)
+        for mixing, both in stages:
             batch, length, dim = x.shape
-            x = double(x.view(-1, dim)).view(batch, 2 * length, dim)
+            seen = torch.cat([x, *mixing.neighbours(x, real)], dim=-1)
+            x = both(seen.view(-1, 4 * dim)).view(batch, 2 * length, dim)
             real = None if real is None else real.repeat_interleave(2, dim=1)
         return x
 
@@ -160,6 +162,13 @@ class LeanDecompressor:
             x[:, 1:] += to_next
             x[:, :-1] += to_last
         return x.view(len(codes), 2 * codes.shape[1], -1)
+
+
+def _both(mixing: nn.Linear, doubling: nn.Linear) -> tuple[Tensor, Tensor]:
+    """Weight and bias of a doubling of ``x + mixing(neighbours)``, for both side by side."""
+    double = doubling.weight
+    weight = torch.cat([double, double @ mixing.weight], dim=1)
+    return weight, double @ mixing.bias + doubling.bias
 
 
 def _first_stage(
