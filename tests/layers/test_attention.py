@@ -207,3 +207,15 @@ def test_wrong_shapes_are_refused() -> None:
         crossing.new_cache(3, context)
     with pytest.raises(ShapeError, match="one position a sequence"):
         made.step(x, made.new_cache(2))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_first_position_that_is_known_before_gives_what_a_step_gives(depth: int) -> None:
+    layers = CausalTransformer(dim=16, depth=depth, heads=4, context_dim=16).eval()
+    first, second, context = torch.randn(1, 16), torch.randn(3, 16), torch.randn(3, 5, 16)
+    lean = layers.lean()
+    stepping, beginning = (layers.new_cache(3, context, length=2) for _ in range(2))
+    with torch.no_grad():
+        expected = [lean.step(x, stepping) for x in (first.repeat(3, 1), second)]
+        found = [lean.begin(lean.beginning(first), beginning), lean.step(second, beginning)]
+    torch.testing.assert_close(found, expected)

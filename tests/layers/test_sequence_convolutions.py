@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
+from smalti.layers.packed_linear import PackedLinear
 from smalti.layers.sequence_convolutions import Doubling, Halving, ResidualConvolution
 
 
@@ -15,6 +16,10 @@ def test_a_residual_convolution_is_torchs() -> None:
     bent = functional.gelu(layer.norm(x)).transpose(1, 2)
     expected = x + functional.conv1d(bent, kernel, layer.dense.bias, padding=1).transpose(1, 2)
     torch.testing.assert_close(layer(x), expected)
+    with torch.no_grad():
+        windows = torch.cat(layer.neighbours(x, None), dim=-1)
+        packed = PackedLinear.of(layer.dense).added(windows.view(-1, 18), x.view(-1, 6))
+        torch.testing.assert_close(packed.view(x.shape), expected)
 
 
 def test_padding_counts_as_what_lies_beyond_the_end() -> None:

@@ -27,6 +27,11 @@ from smalti.layers.transformer_block import Block
 
 Context = list[tuple[Tensor, Tensor]]
 
+# The widest vectors of float32 that processors have.
+KEYS = 16
+# Beyond, who sees whom is not written out: it would take more memory than all else.
+MOST_CAUSAL_KEYS = 1024
+
 
 class Beginning(NamedTuple):
     """What a first position that is always the same becomes before it sees the context."""
@@ -37,12 +42,6 @@ class Beginning(NamedTuple):
     """What the first layer's attention makes of it, ``(1, dim)``."""
     asked: Tensor
     """What it then asks the context for, likewise."""
-
-
-# The widest vectors of float32 that processors have.
-KEYS = 16
-# Beyond, who sees whom is not written out: it would take more memory than all else.
-MOST_CAUSAL_KEYS = 1024
 
 
 class Lean:
