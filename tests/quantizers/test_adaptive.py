@@ -46,6 +46,25 @@ def test_words_stay_within_the_selected_codebook() -> None:
     assert (codes[:, 1] < sizes[codes[:, 0]]).all()
 
 
+def test_the_word_is_the_nearest_of_the_selected_codebook_by_brute_force() -> None:
+    torch.manual_seed(0)
+    layer = Adaptive(8, POOL)
+    x = torch.randn(200, 8)
+    layer(x)
+    layer.eval()
+    with torch.no_grad():
+        codes = layer.encode(x)
+        projected = [project(x).numpy() for project in layer.project_in]
+    books = [
+        book.book.codewords.detach().numpy().reshape(-1, width)
+        for book, (_, width) in zip(layer.books, POOL, strict=True)
+    ]
+    for place, (chosen, word) in enumerate(codes.tolist()):
+        gaps = ((books[chosen] - projected[chosen][place]) ** 2).sum(axis=1)
+        assert gaps[word] == pytest.approx(gaps.min(), rel=1e-5)
+    assert set(codes[:, 0].tolist()) == {0, 1, 2}
+
+
 def test_a_word_beyond_its_codebook_is_refused() -> None:
     layer = Adaptive(8, POOL)
     with pytest.raises(DataError, match=r"codebook 0 in 0\.\.7, got 20"):

@@ -172,13 +172,12 @@ class Adaptive(Quantizer):
         checked = self.checked(x)
         flat = checked.reshape(-1, self.dim)
         selected = self._scores(self._queries(checked)).argmax(dim=-1)
-        words = [
-            book.encode(project(flat)).squeeze(-1)
-            for book, project in zip(self._books(), self.project_in, strict=True)
-        ]
-        return self._codes(selected, torch.stack(words, dim=-1)).view(
-            *x.shape[:-1], self.num_codebooks
-        )
+        if self.selection == "slab" or torch.compiler.is_compiling():
+            # A graph has fixed shapes: there every codebook is asked for every vector.
+            codes = self._codes(selected, self._words_of_all(flat))
+        else:
+            codes = torch.stack([selected, self._selected_words(flat, selected)], dim=-1)
+        return codes.view(*x.shape[:-1], self.num_codebooks)
 
     def decode(self, codes: Tensor) -> Tensor:
         """The vectors ``(..., dim)`` of codes; a word beyond its codebook is refused."""
@@ -199,6 +198,20 @@ class Adaptive(Quantizer):
         gates = functional.one_hot(selected, len(self.pool)).float()
         like = torch.empty((*codes.shape[:-1], self.dim), device="meta")
         return self._mix(gates, torch.stack(outs, dim=1), like).view(like.shape)
+
+    def _words_of_all(self, x: Tensor) -> Tensor:
+        """The nearest word ``(n, pool)`` of every codebook."""
+        asked = zip(self._books(), self.project_in, strict=True)
+        return torch.cat([book.encode(project(x)) for book, project in asked], dim=-1)
+
+    def _selected_words(self, x: Tensor, selected: Tensor) -> Tensor:
+        """The nearest word ``(n,)`` of the selected codebook: the others are not searched."""
+        words = torch.zeros_like(selected)
+        for index, (book, project) in enumerate(zip(self._books(), self.project_in, strict=True)):
+            places = torch.nonzero(selected == index).flatten()
+            # Rows are projected all together, as in training: fewer might round otherwise.
+            words[places] = book.encode(project(x)[places]).squeeze(-1)
+        return words
 
     def _start(self, x: Tensor) -> None:
         for book, project in zip(self._books(), self.project_in, strict=True):
