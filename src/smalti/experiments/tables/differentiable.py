@@ -80,7 +80,7 @@ declare(
         where="language models, WikiText-2",
         title="An LSTM on a text with 33,000 words",
         kind="texts",
-        base={**LANGUAGE_MODEL, "data": "wikitext2", "training.steps": 1200},
+        base={**LANGUAGE_MODEL, "data": "wikitext2", "training.steps": 2400},
         scales={
             "tiny": {**TINY_LANGUAGE_MODEL, "limit": 10},
             "laptop": {},
@@ -138,7 +138,8 @@ declare(
                 "training.steps": 100_000,
             },
         },
-        minutes={"tiny": 0.03, "laptop": 5, "paper": 3000},
+        seeds={"laptop": 3},
+        minutes={"tiny": 0.03, "laptop": 4, "paper": 3000},
         arms=tuple(
             Arm(f"{text}, {name}", {"data": data, **table})
             for text, data in TEXTS.items()
