@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from smalti.data import AlignedTexts, read_aligned
 from smalti.errors import ConfigError, require
@@ -46,18 +46,40 @@ SPEEDUPS = (
 )
 
 
+class OtherTeacher(Settings):
+    """A teacher like another one, for arms of another width.
+
+    Args:
+        dim: Its width.
+        share: Of the other's steps.
+    """
+
+    dim: PositiveInt
+    share: float = Field(default=1.0, gt=0, le=1)
+
+    def like(self, config: TranslationConfig) -> TranslationConfig:
+        """How it is trained."""
+        steps = config.training.steps
+        require(steps is not None, "expected a teacher whose training has steps, got epochs")
+        assert steps is not None  # required above
+        training = config.training.model_copy(update={"steps": math.ceil(self.share * steps)})
+        model = {**config.model, "dim": self.dim}
+        return config.model_copy(update={"model": model, "training": training})
+
+
 class TeacherSettings(Settings):
     """What an arm has from a teacher.
 
     Args:
         config: How the teacher is trained; its seed is its own, whatever the arm's.
-        weights: Whether the arm starts from the teacher's vocabulary and weights.
+        weights: Whether the arm starts from the teacher's vocabulary and weights, or from
+            those of another teacher.
         texts: Whether it learns what the teacher makes of the sources, in the place of what
             people wrote.
     """
 
     config: TranslationConfig
-    weights: bool = True
+    weights: bool | OtherTeacher = True
     texts: bool = True
 
 
@@ -92,14 +114,18 @@ class Translation(Kind):
         given = settings.pop("teacher", None)
         lessons = None if given is None else as_settings(TeacherSettings, given)
         teacher = None
+        start = None
         if lessons is not None:
-            teacher = teacher_of(lessons.config, shared_place(place, TEACHERS))
+            folder = shared_place(place, TEACHERS)
+            teacher = start = teacher_of(lessons.config, folder)
+            if isinstance(lessons.weights, OtherTeacher):
+                start = teacher_of(lessons.weights.like(lessons.config), folder)
         if settings["model"] is None:
             require(teacher is not None, "expected a model, or a teacher to measure; got neither")
             assert teacher is not None  # required above
             run, figures, curve = teacher.run, dict[str, float](), list[dict[str, Any]]()
         else:
-            config = _config(settings, seed, lessons, teacher)
+            config = _config(settings, seed, lessons, teacher, start)
             run, figures, curve = _trained(config, place)
         pairs = _pairs(run, unseen)
         with one_thread():
@@ -125,12 +151,16 @@ class Translation(Kind):
 
 
 def _config(
-    settings: dict[str, Any], seed: int, lessons: TeacherSettings | None, teacher: Teacher | None
+    settings: dict[str, Any],
+    seed: int,
+    lessons: TeacherSettings | None,
+    teacher: Teacher | None,
+    start: Teacher | None,
 ) -> TranslationConfig:
     settings["model"] = _without_none(settings["model"])
-    if lessons is not None and teacher is not None:
+    if lessons is not None and teacher is not None and start is not None:
         if lessons.weights:
-            settings["start_from"] = str(teacher.place)
+            settings["start_from"] = str(start.place)
         if lessons.texts:
             require(
                 settings["data"]["source"] == lessons.config.data.source,
