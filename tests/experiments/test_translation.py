@@ -132,6 +132,28 @@ def test_an_interrupted_teacher_goes_on(teacher: Path, tmp_path: Path) -> None:
     assert weights_digest(found.run.translator) == weights_digest(known.translator)
 
 
+def test_arms_of_another_width_start_from_a_teacher_as_wide(teacher: Path, tmp_path: Path) -> None:
+    arm = Arm(
+        "narrow",
+        {
+            **TABLE.arm("hard EM").settings,
+            "model.dim": 16,
+            "teacher.weights": {"dim": 16, "share": 0.5},
+        },
+    )
+    narrow = replace(TABLE, arms=(arm,), claims=())
+    teachers = tmp_path / "work" / TEACHERS
+    shutil.copytree(teacher, teachers / "known")
+    (result,) = run_table(narrow, "tiny", tmp_path / "results", tmp_path / "work")
+    (other,) = (place for place in teachers.glob(f"*/{FOLDER}") if place.parent.name != "known")
+    config, known = load_translation_run(other.parent).config, load_translation_run(teacher).config
+    assert (config.model["dim"], known.model["dim"]) == (16, 32)
+    assert (config.training.steps, known.training.steps) == (2, 4)
+    # Texts and times are those of the teacher that all arms have.
+    assert result.details["teacher"]["config"] == known.model_dump(mode="json")
+    assert not (other.parent / DISTILLED).exists()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
