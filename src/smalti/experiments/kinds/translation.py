@@ -114,18 +114,18 @@ class Translation(Kind):
         given = settings.pop("teacher", None)
         lessons = None if given is None else as_settings(TeacherSettings, given)
         teacher = None
-        start = None
         if lessons is not None:
-            folder = shared_place(place, TEACHERS)
-            teacher = start = teacher_of(lessons.config, folder)
-            if isinstance(lessons.weights, OtherTeacher):
-                start = teacher_of(lessons.weights.like(lessons.config), folder)
+            teacher = teacher_of(lessons.config, shared_place(place, TEACHERS))
         if settings["model"] is None:
             require(teacher is not None, "expected a model, or a teacher to measure; got neither")
             assert teacher is not None  # required above
             run, figures, curve = teacher.run, dict[str, float](), list[dict[str, Any]]()
         else:
-            config = _config(settings, seed, lessons, teacher, start)
+            if lessons is not None and teacher is not None:
+                _take(settings, lessons, teacher)
+            settings["model"] = _without_none(settings["model"])
+            config = as_settings(TranslationConfig, {"kind": "translation", **settings})
+            config = config.with_seed(seed)
             run, figures, curve = _trained(config, place)
         pairs = _pairs(run, unseen)
         with one_thread():
@@ -150,25 +150,21 @@ class Translation(Kind):
         )
 
 
-def _config(
-    settings: dict[str, Any],
-    seed: int,
-    lessons: TeacherSettings | None,
-    teacher: Teacher | None,
-    start: Teacher | None,
-) -> TranslationConfig:
-    settings["model"] = _without_none(settings["model"])
-    if lessons is not None and teacher is not None and start is not None:
-        if lessons.weights:
-            settings["start_from"] = str(start.place)
-        if lessons.texts:
-            require(
-                settings["data"]["source"] == lessons.config.data.source,
-                "expected teacher and arm to read the same source, got "
-                f"{lessons.config.data.source} and {settings['data']['source']}",
-            )
-            settings["data"]["distilled"] = str(teacher.distilled())
-    return as_settings(TranslationConfig, {"kind": "translation", **settings}).with_seed(seed)
+def _take(settings: dict[str, Any], lessons: TeacherSettings, teacher: Teacher) -> None:
+    """Put what an arm has from its teacher into its settings."""
+    if isinstance(lessons.weights, OtherTeacher):
+        # Teachers lie side by side.
+        start = teacher_of(lessons.weights.like(lessons.config), teacher.place.parent)
+        settings["start_from"] = str(start.place)
+    elif lessons.weights:
+        settings["start_from"] = str(teacher.place)
+    if lessons.texts:
+        require(
+            settings["data"]["source"] == lessons.config.data.source,
+            "expected teacher and arm to read the same source, got "
+            f"{lessons.config.data.source} and {settings['data']['source']}",
+        )
+        settings["data"]["distilled"] = str(teacher.distilled())
 
 
 def _without_none(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,6 +107,7 @@ def _codes(power: int, **more: Any) -> Arm:
 # A teacher of another width has no weights to give, and half of its steps is what a laptop has
 # time for.
 NARROW: dict[str, Any] = {"model.dim": 96, "teacher.weights": {"dim": 96, "share": 0.5}}
+# Not by its number: at the scale of seconds the teacher is narrower.
 AS_THE_TEACHER: dict[str, Any] = {}
 
 
