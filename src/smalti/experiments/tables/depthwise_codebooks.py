@@ -178,7 +178,7 @@ declare(
         kind="images",
         base={**SMALL, "model.likelihood": "categorical"},
         scales={**SCALES, "laptop": {}},
-        minutes={"tiny": 0.05, "laptop": 6, "paper": 600},
+        minutes={"tiny": 0.05, "laptop": 11, "paper": 600},
         arms=wide(_categorical_arms()),
         metrics=(DISTORTION, NOMINAL_RATE, MSE, IN_USE),
         unit="the same quantity in nats, written in bits here",
