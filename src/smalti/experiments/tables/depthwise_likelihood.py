@@ -28,7 +28,7 @@ from smalti.experiments.tables.small_images import (
     mixed,
 )
 
-# Where channels explain each other first and codes come late: half of the steps do not reach them.
+# After half of the steps the mean of Tiny-ImageNet's pixels was still as far off as their variance.
 BASE: dict[str, Any] = {**SMALL, **PRIOR, "model.likelihood": MIXTURE, "training.steps": 3000}
 
 
