@@ -150,7 +150,7 @@ for _side, (_reported, _own) in IMAGENET.items():
                 **_own,
             },
             scales=mixed(_scales(_side)),
-            minutes={"tiny": 0.1, "laptop": 6 if _side == 32 else 13, "paper": 1500},
+            minutes={"tiny": 0.1, "laptop": 6 if _side == 32 else 16, "paper": 1500},
             arms=(
                 *wide(
                     Arm(f"{kind} 5 x 64", several(kind, 5, 64))
