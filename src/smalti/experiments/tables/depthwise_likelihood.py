@@ -143,8 +143,14 @@ class _Side:
 
 
 for _side in (
-    _Side(32, 3.12, 4.5, 3, {}),
-    _Side(64, 2.89, 16, 1, {"tiny": 2, "laptop": 2000, "paper": 15_000}),
+    _Side(pixels=32, reported=3.12, minutes=4.5, seeds=3, growing={}),
+    _Side(
+        pixels=64,
+        reported=2.89,
+        minutes=16,
+        seeds=1,
+        growing={"tiny": 2, "laptop": 2000, "paper": 15_000},
+    ),
 ):
     declare(
         Table(
