@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 
 from smalti.data import Labelled
 from smalti.embeddings import Partial, Sparse, Unknown
@@ -223,6 +226,31 @@ def test_one_fine_tuning_serves_all_arms_and_an_interrupted_arm_goes_on(
     settings = table.settings(table.arm("unknown"), "tiny")
     again = kind_named("fine_tuned").measure(settings, 0, place)
     assert again.metrics["average"] == 12
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("glue")
+def test_a_model_that_another_process_fine_tunes_comes_last(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    table = table_named("sparse-noise")
+    settings = {**table.settings(table.arms[0], "tiny"), "tasks": ["CoLA", "RTE"]}
+    place = tmp_path / "some" / "tiny" / "arm"
+    place.mkdir(parents=True)
+    kind_named("fine_tuned").measure({**settings, "tasks": ["CoLA"]}, 0, place)
+    (place / "CoLA.json").unlink()
+    (lock,) = (tmp_path / "fine-tuned").glob("CoLA.*.lock")
+    with ThreadPoolExecutor(1) as other:
+        with FileLock(lock):
+            measured = other.submit(kind_named("fine_tuned").measure, settings, 0, place)
+            end = time.monotonic() + 60
+            while not (place / "RTE.json").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            assert (place / "RTE.json").exists()
+            assert not (place / "CoLA.json").exists()
+            assert not measured.done()
+        found = measured.result().metrics
+    assert list(measured.result().details["tasks"]) == ["CoLA", "RTE"]
+    assert {"score_CoLA", "score_RTE"} <= found.keys()
 
 
 @pytest.mark.data

@@ -79,7 +79,9 @@ class Subject:
         return figures[glue_task(self.task).score]
 
 
-def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) -> Subject:
+def prepared(
+    task: str, settings: FineTunedSettings, seed: int, shared: Path, *, wait: bool = True
+) -> Subject:
     """A subject: fine-tuned now, or taken from the folder where it is kept.
 
     Args:
@@ -87,6 +89,10 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
         settings: Of the arm; what is done to tables does not matter here.
         seed: Of the fine-tuning.
         shared: The folder of all fine-tuned models.
+        wait: Whether to wait where another process is fine-tuning it.
+
+    Raises:
+        filelock.Timeout: Another process is at it, and this one does not wait.
     """
     training = settings.training_of(task, seed)
     asked = settings.model_dump(
@@ -97,8 +103,7 @@ def prepared(task: str, settings: FineTunedSettings, seed: int, shared: Path) ->
     place = shared / f"{task}.{seed}.{digest}"
     split = read_split(task, settings)
     shared.mkdir(parents=True, exist_ok=True)
-    # Arms that run at the same time wait for the one that fine-tunes.
-    with FileLock(f"{place}.lock"):
+    with FileLock(f"{place}.lock", blocking=wait):
         base = base_model(settings, split, place)
         opened = fine_tune(base, split.train, training, place, longest=settings.longest)
         made: dict[Part, Batches] = {

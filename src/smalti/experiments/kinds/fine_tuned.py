@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from filelock import Timeout
 
 from smalti.artifacts import write_file
 from smalti.experiments.fine_tuned.measuring import measured, over_tasks
@@ -24,12 +27,17 @@ class FineTuned(Kind):
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
         """Fine-tune where that is not done, change the tables, measure task by task."""
         asked = as_settings(FineTunedSettings, settings)
+        # An arm that was interrupted goes on with the next task.
+        files = {task: place / f"{task}.json" for task in asked.tasks}
+        # A model that another process is fine-tuning comes last: it may be there by then.
+        for wait in (False, True):
+            for task, file in files.items():
+                with suppress(Timeout):
+                    if not file.exists():
+                        shared = shared_place(place, MODELS)
+                        subject = prepared(task, asked, seed, shared, wait=wait)
+                        write_file(file, json.dumps(measured(subject, asked, place)))
         found, words = {}, {}
-        for task in asked.tasks:
-            # An arm that was interrupted goes on with the next task.
-            file = place / f"{task}.json"
-            if not file.exists():
-                subject = prepared(task, asked, seed, shared_place(place, MODELS))
-                write_file(file, json.dumps(measured(subject, asked, place)))
+        for task, file in files.items():
             found[task], words[task] = json.loads(file.read_text())
         return Measured(over_tasks(found), {"tasks": found, "tables": words})
