@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from smalti.experiments import Claim, Less, judge
+from smalti.experiments import Between, Claim, Greatest, Least, Less, Near, judge
+from smalti.experiments.comparisons import Comparison
 
 FOUND = {
     "a": {"error": [1.0, 2.0], "rate": [5.0]},
     "b": {"error": [3.0, 4.0], "rate": [4.0]},
     "c": {"error": [1.9, 2.1]},
+    "d": {"left": [0.1, 0.2], "middle": [0.3, 0.5], "right": [0.6, 0.3]},
 }
 
 
@@ -36,6 +38,59 @@ FOUND = {
 )
 def test_a_verdict_is_what_the_means_say(comparisons: tuple[Less, ...], word: str) -> None:
     assert judge(Claim("a is better", comparisons), FOUND).word == word
+
+
+@pytest.mark.parametrize(
+    ("comparison", "word", "line"),
+    [
+        # By hand: 2 over 1.5 is 1.33; of the seeds 2.1 is over 1.4 times 1 away.
+        (Near("error", "a", "c", 1.4), "holds in part", "a 1.5 within 1.4 times c 2, seeds differ"),
+        (Near("error", "a", "c", 2.2), "holds", "a 1.5 within 2.2 times c 2"),
+        (Near("error", "c", "a", 1.3), "does not hold", "c 2 not within 1.3 times a 1.5"),
+        (Near("rate", "a", "b", 1.3), "holds", "a 5 within 1.3 times b 4, one seed"),
+        # The closest of the others decides: c, whose mean is 2.
+        (Least("error", "a", ("b", "c")), "holds in part", "a 1.5 < c 2, seeds overlap"),
+        (Least("error", "c", ("a", "b")), "does not hold", "c 2 >= a 1.5"),
+        # 0.45 on the right against 0.4 in the middle, but seeds overlap.
+        (Greatest("right", "d", ("left", "middle")), "holds in part", "d: middle 0.4 < right 0.45"),
+        (
+            Greatest("middle", "d", ("left", "right")),
+            "does not hold",
+            "d: right 0.45 >= middle 0.4",
+        ),
+        (Between("error", "b", least=2.5), "holds", "b 3.5, above 2.5"),
+        (Between("error", "b", most=3.6), "holds in part", "b 3.5, below 3.6, seeds differ"),
+        (Between("error", "b", 1, 2), "does not hold", "b 3.5, not above 1 and below 2"),
+        (Between("rate", "b", least=3), "holds", "b 4, above 3, one seed"),
+    ],
+)
+def test_comparisons_of_other_kinds(comparison: Comparison, word: str, line: str) -> None:
+    verdict = judge(Claim("", (comparison,)), FOUND)
+    assert verdict.word == word
+    assert line in verdict.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "comparison",
+    [
+        Near("error", "a", "nobody", 2.0),
+        Least("error", "a", ("b", "nobody")),
+        Greatest("right", "d", ("left", "nothing")),
+        Between("nothing", "a", least=1),
+    ],
+)
+def test_what_is_missing_is_not_measured_yet(comparison: Comparison) -> None:
+    assert judge(Claim("", (comparison,)), FOUND).word == "not measured yet"
+
+
+def test_a_claim_whose_premise_fails_cannot_be_tested() -> None:
+    alive = Less("error", "b", "a")
+    verdict = judge(Claim("", (Less("rate", "b", "a"),), assumes=(alive,)), FOUND)
+    assert verdict.word == "can't be tested here"
+    assert verdict.evidence == ("what it takes is not so here: error: b 3.5 >= a 1.5",)
+    assert judge(
+        Claim("", (Less("rate", "b", "a"),), assumes=(Less("error", "a", "b"),)), FOUND
+    ) == (judge(Claim("", (Less("rate", "b", "a"),)), FOUND))
 
 
 def test_evidence_says_when_seeds_overlap() -> None:

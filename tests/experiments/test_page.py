@@ -73,7 +73,7 @@ def test_a_page_has_means_spreads_verdicts_and_a_figure(tmp_path: Path) -> None:
     # By hand: the mean of 5.0 and 5.2 is 5.1, their standard deviation 0.1414.
     assert "5.1 (0.14)" in text
     # 2.52 nats in bits, of an arm that was not measured.
-    assert "-; paper 3.64" in text
+    assert "-; paper 3.636" in text
     # Better than two of three.
     assert "**holds in part**: At the same nominal rate" in text
     assert f"(figures/{TABLE.name}.svg)" in text

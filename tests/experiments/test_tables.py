@@ -26,6 +26,6 @@ def test_every_arm_of_a_table_runs_tiny(table: Table, tmp_path: Path) -> None:
     measured = {name for result in made for name in result.metrics}
     assert {metric.name for metric in table.metrics} <= measured
     for claim in table.claims:
-        assert {one.metric for one in claim.decided_by} <= measured
+        assert {one.metric for one in claim.comparisons()} <= measured
     text = page([table], "tiny", tmp_path / "results")
     assert all(f"| {arm.name} | 1 |" in text for arm in table.arms_at("tiny"))

@@ -12,6 +12,9 @@ from smalti.experiments.results import Result, measurements, read_results
 from smalti.experiments.running import missing
 from smalti.experiments.table import Scale, Table
 
+# Larger numbers count something.
+COUNT = 1000
+
 
 def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
     """Means and spreads over seeds, the paper's numbers, and the verdicts.
@@ -23,7 +26,7 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
     """
     results = read_results(folder, table, scale)
     found = measurements(results)
-    labels = {metric.name: metric.label for metric in table.metrics}
+    labels = {**table.labels, **{metric.name: metric.label for metric in table.metrics}}
     rows = []
     for arm in table.arms_at(scale):
         own = found.get(arm.name, {})
@@ -90,8 +93,13 @@ def shown(cell: dict[str, float] | None, reported: float | None) -> str:
         ours = "-"
     else:
         spread = f" ({cell['spread']:.2g})" if "spread" in cell else ""
-        ours = f"{cell['mean']:.4g}{spread}"
-    return ours if reported is None else f"{ours}; paper {reported:.3g}"
+        ours = f"{_written(cell['mean'])}{spread}"
+    return ours if reported is None else f"{ours}; paper {_written(reported)}"
+
+
+def _written(number: float) -> str:
+    """Four digits, and counts whole."""
+    return f"{number:,.0f}" if abs(number) >= COUNT else f"{number:.4g}"
 
 
 def _listing(results: Sequence[Result]) -> dict[str, Any] | None:

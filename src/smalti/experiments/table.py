@@ -72,6 +72,7 @@ class Table:
         minutes: What an arm takes at a scale, about.
         unit: What the paper's numbers are measured in, where it is not ours.
         drawn: The metric of its figure; none where nothing is drawn.
+        labels: What metrics are called that claims compare and that have no column.
         untestable: Why nothing can be measured here; None where it can.
     """
 
@@ -89,6 +90,7 @@ class Table:
     minutes: Mapping[Scale, float] = field(default_factory=dict)
     unit: str = ""
     drawn: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     untestable: str | None = None
 
     def arm(self, name: str) -> Arm:

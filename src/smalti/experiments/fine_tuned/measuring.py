@@ -14,7 +14,7 @@ from torch.nn import functional
 from smalti.analysis import coverage
 from smalti.data import Labelled
 from smalti.experiments.fine_tuned.changes import Changed, changed, paper_parameters
-from smalti.experiments.fine_tuned.settings import FineTunedSettings
+from smalti.experiments.fine_tuned.settings import LEARNED, FineTunedSettings
 from smalti.experiments.fine_tuned.subjects import Subject
 
 Figures = dict[str, float]
@@ -59,6 +59,8 @@ def over_tasks(found: Mapping[str, Figures]) -> Figures:
         values = [figures[name] for figures in found.values() if name in figures]
         made[name] = sum(values) if name in SUMS else mean(values)
     made["average"] = made.pop("score")
+    if found.keys() >= set(LEARNED):
+        made["average_learned"] = mean(found[task]["score"] for task in LEARNED)
     for task, figures in found.items():
         made |= {f"{name}_{task}": figures[name] for name in SINGLE if name in figures}
     return made

@@ -61,7 +61,8 @@ class Features(Kind):
             "place_bits": quantizer.bits_per_vector,
         }
         shared = found["mutual_information_bits"]
-        if shared is not None:
+        # Where a codebook serves a row, the parts of a vector are not codes of two codebooks.
+        if shared is not None and not _by_rows(quantizer):
             metrics["shared_bits"] = shared["corrected"]
         return Measured(metrics, {"fitting_errors": errors, "codes": found})
 
@@ -89,9 +90,13 @@ def _relative_error(quantizer: Quantizer, test: Tensor, codes: Tensor, mean: Ten
     return error / spread
 
 
+def _by_rows(quantizer: Quantizer) -> bool:
+    return isinstance(quantizer, Depthwise) and quantizer.axis == "pixel"
+
+
 def _used_share(quantizer: Quantizer, codes: Tensor) -> float:
     """Of all codewords; a codebook serves a segment of the channels, or a row."""
-    if isinstance(quantizer, Depthwise) and quantizer.axis == "pixel":
+    if _by_rows(quantizer):
         books = quantizer.num_codebooks
         codes = codes.unflatten(1, (books, -1)).movedim(1, -1)
     usage = Usage(quantizer.code_sizes)

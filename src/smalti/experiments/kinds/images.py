@@ -96,6 +96,11 @@ def _codes(found: Evaluation) -> dict[str, float]:
         "entropy_bits": sum(level["entropy_at_a_place_bits"]["corrected"] for level in levels)
         / len(levels),
     }
+    if len(levels) > 1:
+        # A level without use is not seen in what all have together.
+        for name, level in found.levels.items():
+            made[f"entropy_bits_{name}"] = level["entropy_at_a_place_bits"]["corrected"]
+            made[f"used_share_{name}"] = level["used_share"]
     shared = [level["mutual_information_bits"] for level in levels]
     known = [one["corrected"] for one in shared if one is not None]
     if known:
@@ -127,9 +132,9 @@ def _on_the_way(course: list[dict[str, Any]], steps: int) -> dict[str, float]:
         for name, value in line.items()
         if name != "step" and value is not None
     }
-    ends = [made.get(f"{stop}_relative_gradient_gap", 0.0) for stop in ("first", "last")]
-    if min(ends) > 0:
-        made["relative_gradient_gap_change"] = abs(math.log(ends[1] / ends[0]))
+    first, last = (made.get(f"{stop}_gradient_gap", 0.0) for stop in ("first", "last"))
+    if min(first, last) > 0:
+        made["gradient_gap_change"] = abs(math.log(last / first))
     return made
 
 

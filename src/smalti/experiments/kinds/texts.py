@@ -122,8 +122,6 @@ def _settling(changes: list[dict[str, float]]) -> dict[str, float]:
         return {}
     rates = [100 * change["codes_changed"] for change in changes]
     half = len(rates) // 2
-    return {
-        "changed": mean(rates),
-        "changed_early": mean(rates[: half or 1]),
-        "changed_late": mean(rates[half:]),
-    }
+    early, late = mean(rates[: half or 1]), mean(rates[half:])
+    made = {"changed": mean(rates), "changed_early": early, "changed_late": late}
+    return {**made, "changes_left": late / early} if early > 0 else made

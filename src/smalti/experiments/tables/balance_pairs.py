@@ -6,8 +6,9 @@ Quantization", NeurIPS 2024.
 
 from __future__ import annotations
 
-from smalti.experiments.claims import Claim, Less
-from smalti.experiments.table import Arm, Table, declare
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Least, Less, Near
+from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.balance_settings import (
     BASE,
     BEST,
@@ -27,6 +28,9 @@ from smalti.experiments.tables.balance_settings import (
 )
 from smalti.experiments.tables.small_images import GAP, IN_USE, MSE
 
+LENGTH = Metric("gradient_gap", "gradient gap", "neither")
+# Gaps that differ by less count as constant.
+ABOUT = 1.25
 # By data set, from (512, 128) to (65536, 1).
 REPORTED = {
     "mnist": (0.285, 0.294, 0.291, 0.265, 0.240, 0.210, 0.199, 0.377),
@@ -38,6 +42,7 @@ REPORTED = {
 
 for _source, _reported in REPORTED.items():
     _best = pair(BEST[_source][0])
+    _pairs = tuple(pair(width) for width in WIDTHS)
     declare(
         Table(
             name=f"balance-pairs-{_source.replace('_', '-')}",
@@ -53,7 +58,7 @@ for _source, _reported in REPORTED.items():
                 Arm(pair(width), fixed(CAPACITY // width, width), printed(_source, number))
                 for width, number in zip(WIDTHS, _reported, strict=True)
             ),
-            metrics=(MSE, PSNR, PLACE_BITS, GAP, IN_USE),
+            metrics=(MSE, PSNR, PLACE_BITS, LENGTH, GAP, IN_USE),
             drawn="mse" if _source == "cifar10" else "",
             unit=UNIT,
             claims=(
@@ -64,11 +69,26 @@ for _source, _reported in REPORTED.items():
                     "more bits: the pairs do not have one rate, and the paper does not say so.",
                 ),
                 Claim(
+                    f"The best pair is {_best} ({_source}).",
+                    (Least("mse", _best, tuple(name for name in _pairs if name != _best)),),
+                    why="After 500 steps of 32 images, where the paper has 20,000 of 64.",
+                ),
+                Claim(
+                    f"Up to the best pair the gradient gap remains constant ({_source}).",
+                    (
+                        Near("gradient_gap", pair(128), pair(16), ABOUT),
+                        Near("gradient_gap", pair(128), _best, ABOUT),
+                    ),
+                    why="Up to a quarter more or less counts as constant.",
+                ),
+                Claim(
                     f"The gradient gap grows once the width is tiny ({_source}).",
-                    (Less("relative_gradient_gap", _best, pair(1)),),
-                    why="Measured at one set of weights, all but the rounding kept. The "
-                    "published code compares gradients before and after a step, and leaves the "
-                    "projections out of one of them.",
+                    (Less("gradient_gap", _best, pair(1)),),
+                    why="Measured at one set of weights, all but the rounding kept: 65,536 words "
+                    "on a line make rounding nearly exact, so that no gap is left. The published "
+                    "code compares gradients before and after a step, and leaves the projections "
+                    "out of one of them: what grows there is the part of the projection to one "
+                    "number.",
                 ),
             ),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Metric, Scale
 
 BLEU = Metric("bleu", "BLEU", "higher")
@@ -182,7 +183,7 @@ PUBLISHED: dict[str, Any] = {
     "model.gold_until": 0.2,
     "model.guesses": 0.0,
     "model.dropout": 0.1,
-    # Codewords that nobody uses stay as they are, which is why Figure 3 looks as it does.
+    # Nothing is revived.
     **dotted("model.quantizer", {"codebook_size": 2**12, "decay": 0.999, "dead": "keep"}),
     **dotted("model.quantizer", {"bits": 12, "anneal_steps": 50_000, "warmup_steps": 50_000}),
     "frozen_codes_share": 0.0,
@@ -212,6 +213,14 @@ PARALLEL: dict[str, Any] = {
     "unseen.lengths": 10,
 }
 TEACHER_ITSELF: dict[str, Any] = {"model": None}
+
+
+def carries(*arms: str) -> tuple[Less, ...]:
+    """That latents say something: those of another sentence do not do as well as the right ones."""
+    return tuple(
+        Less("shuffled_bleu", arm, arm, other_metric="teacher_forced_bleu", factor=0.9)
+        for arm in arms
+    )
 
 
 def bottleneck(quantizer: str, **settings: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Arm, Scale, Table, declare
 from smalti.experiments.tables.depthwise_quantizers import (
     NORMALISED,
@@ -110,8 +111,8 @@ declare(
                 "codes repeat each other. It is not plain VQ.",
             ),
             Claim(
-                "Five codebooks of 64 are better than the arm the paper calls VQ and than one "
-                "codebook of 64.",
+                "Not in the paper's tables: five codebooks of 64 are better than the arm it calls "
+                "VQ and than one codebook of 64.",
                 (
                     Less("mse", "depthwise 5 x 64", "repeated 5 x 64"),
                     Less("mse", "depthwise 5 x 64", "plain VQ 64"),
@@ -125,10 +126,15 @@ declare(
                     Less("mse", "depthwise 3 x 32", "depthwise 1 x 128"),
                     Less("mse", "depthwise 5 x 32", "depthwise 3 x 128"),
                     Less("mse", "depthwise 10 x 32", "depthwise 5 x 128"),
-                    Less("mse", "depthwise 5 x 32", "depthwise 3 x 512"),
                 ),
-                why="Codebooks multiply the bits of a place; codewords add to them. Only the last "
-                "comparison is of about equal rates, 25 bits a place against 27.",
+                why="Codebooks multiply the bits of a place; codewords add to them.",
+            ),
+            Claim(
+                "Not in the paper: at about equal rates more codebooks are better than more "
+                "codewords.",
+                (Less("mse", "depthwise 5 x 32", "depthwise 3 x 512"),),
+                why="25 bits a place against 27. By the paper's own numbers it is the other way "
+                "round: 0.0208 and 0.0167.",
             ),
             Claim(
                 "Depthwise quantization is better than plain VQ.",
@@ -136,13 +142,13 @@ declare(
                     Less("mse", "depthwise 5 x 128", "plain VQ 4,096"),
                     Less("mse", "depthwise 5 x 128", "plain VQ 431, 16 x 16"),
                 ),
-                why="Against few codewords a place it wins by its rate. The second baseline "
-                "spends the same bits on a finer grid.",
+                why="Against one codeword of 12 bits a place it wins by its 35. The second "
+                "baseline spends the same 35 bits on a finer grid.",
             ),
             Claim(
-                "Depthwise quantization is better than other ways to use several codebooks.",
+                "Not in the paper: depthwise quantization is better than residual codes of equal "
+                "rate.",
                 (Less("mse", "depthwise 5 x 128", "residual 5 x 128"),),
-                why="The paper does not compare with residual codes of equal rate.",
             ),
         ),
     )
@@ -194,13 +200,12 @@ declare(
                 why="They have 25 bits a place against 7.",
             ),
             Claim(
-                "By cross-entropy depthwise codes are better than residual and plain ones of "
-                "equal rate.",
+                "Not in the paper: by cross-entropy depthwise codes are better than residual and "
+                "plain ones of equal rate.",
                 (
                     Less("distortion", "depthwise 5 x 32", "residual 5 x 32"),
                     Less("distortion", "depthwise 5 x 32", "plain VQ 76, 16 x 16"),
                 ),
-                why="The paper has no such arms.",
             ),
         ),
     )
@@ -211,7 +216,7 @@ declare(
         name="depthwise-mnist",
         paper=PAPER,
         where="appendix A.3, MNIST",
-        title="Digits: depthwise codes, what the paper calls VQ, and residual codes",
+        title="Digits: depthwise codes, what the paper calls VQ, residual and plain codes",
         kind="images",
         base={**SMALL, "data.source": "mnist", "data.augmentation": "none"},
         scales=SCALES,
@@ -222,7 +227,7 @@ declare(
                 Arm("depthwise 5 x 64", several("depthwise", 5, 64), {"mse": 1.92e-4}),
                 Arm("repeated 5 x 64", several("repeated", 5, 64), {"mse": 3.41e-4}),
                 Arm("residual 5 x 64", several("residual", 5, 64)),
-                Arm("plain VQ 181, 16 x 16", plain(181, **{"model.halvings": 1})),
+                Arm("plain VQ 181, 14 x 14", plain(181, **{"model.halvings": 1})),
             )
         ),
         metrics=(MSE, NOMINAL_RATE, IN_USE),
@@ -233,12 +238,12 @@ declare(
                 (Less("mse", "depthwise 5 x 64", "repeated 5 x 64"),),
             ),
             Claim(
-                "On MNIST they are better than residual and plain codes of equal rate.",
+                "Not in the paper: on MNIST depthwise codes are better than residual and plain "
+                "codes of equal rate.",
                 (
                     Less("mse", "depthwise 5 x 64", "residual 5 x 64"),
-                    Less("mse", "depthwise 5 x 64", "plain VQ 181, 16 x 16"),
+                    Less("mse", "depthwise 5 x 64", "plain VQ 181, 14 x 14"),
                 ),
-                why="The paper has no such arms.",
             ),
             Claim(
                 "On CelebA depthwise codes have the lower error as well.",

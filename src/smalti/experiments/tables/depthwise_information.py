@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.depthwise_quantizers import PAPER, plain, several, wide
 from smalti.experiments.tables.small_images import (
@@ -51,13 +52,14 @@ declare(
             )
         ),
         metrics=(ENTROPY, SHARED, DISTORTION),
-        unit="ten codebooks of 512 words (at most 9 bits), an arm of the published setting; five "
-        "of 64 have at most 6",
+        unit="of ten codebooks of 512 words, an arm of the published setting: entropies of 6.03 "
+        "(depthwise) and 5.86 nats, 1.93 and 2.36 shared, a distortion of 3.14 and 4.36",
         claims=(
             Claim(
                 "Depthwise codes have a higher entropy.",
                 (Less("entropy_bits", "repeated 5 x 64", "depthwise 5 x 64"),),
-                why="The mean over places and codebooks, corrected for the size of the sample.",
+                why="The mean over places and codebooks, corrected for the size of the sample. "
+                "Codebooks of 64 words, all in use, leave little room above: at most 6 bits.",
             ),
             Claim(
                 "Depthwise codebooks share less information.",
@@ -66,9 +68,10 @@ declare(
                 "the estimate of large codebooks is mostly bias.",
             ),
             Claim(
-                "Depthwise codes lower the cost of pixels by 28 %.",
-                (Less("distortion", "depthwise 5 x 64", "repeated 5 x 64", factor=0.72),),
-                why="The paper calls it a likelihood; the cost of the codes is left out on both "
+                "Depthwise codes lower the cost of pixels.",
+                (Less("distortion", "depthwise 5 x 64", "repeated 5 x 64"),),
+                why="By 28 % in the paper, with ten codebooks of 512; its rows of five have 13 to "
+                "20 %. It calls the cost a likelihood; that of the codes is left out on both "
                 "sides.",
             ),
         ),
@@ -87,7 +90,13 @@ declare(
         where="appendix, Figure 3, and the parameters of Table 1",
         title="How fast the pixels' cost falls, and what the models store",
         kind="images",
-        base={**SMALL, "model.likelihood": MIXTURE, "training.evaluate_every": 125},
+        # A rate that falls to the end would decide by itself when a model is done.
+        base={
+            **SMALL,
+            "model.likelihood": MIXTURE,
+            "training.schedule": {"kind": "constant", "warm_up": 100},
+            "training.evaluate_every": 125,
+        },
         scales={**mixed(SCALES), "tiny": {**SCALES["tiny"], "training.evaluate_every": 1}},
         seeds={"laptop": 3},
         minutes={"tiny": 0.05, "laptop": 1.3, "paper": 600},
@@ -111,8 +120,8 @@ declare(
                         other_metric="last_likelihood_loss",
                     ),
                 ),
-                why="Step 50,000 against step 200,000 in the paper. Our rate falls along a "
-                "cosine, so that no run is done before its end.",
+                why="Step 50,000 against step 200,000 in the paper, and 375 against 1,500 here, "
+                "with a constant learning rate.",
             ),
         ),
     )

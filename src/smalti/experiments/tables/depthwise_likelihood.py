@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Arm, Scale, Table, declare
 from smalti.experiments.tables.depthwise_quantizers import (
     PAPER,
@@ -30,7 +31,7 @@ from smalti.experiments.tables.small_images import (
     mixed,
 )
 
-# After half of the steps the mean of Tiny-ImageNet's pixels was still as far off as their variance.
+# After half as many steps the means were no closer to the pixels than one mean for all.
 BASE: dict[str, Any] = {**SMALL, **PRIOR, "model.likelihood": MIXTURE, "training.steps": 3000}
 
 
@@ -85,8 +86,8 @@ declare(
         ),
         metrics=(DISTORTION, RATE, SUM, MSE, IN_USE),
         drawn="bits_per_dim",
-        unit="2.52 are nats of distortion alone, of two levels: 3.64 bits, and 0.94 bits of rate "
-        "on top",
+        unit="2.52 are nats of distortion alone, of two levels: 3.64 bits, and 0.94 bits of "
+        "nominal rate on top; the text estimates the codes at 0.2 nats",
         claims=(
             Claim(
                 "The model reaches 2.52 bits/dim, better than all likelihood models.",
@@ -95,9 +96,10 @@ declare(
                 "with the codes under a uniform prior, the same figures are 4.57 bits/dim.",
             ),
             Claim(
-                "It needs 69 % fewer parameters than other models of such a likelihood.",
-                untestable="a likelihood that is none has no peers to count the parameters of",
-                why="Its 22 million parameters leave out what a prior of the codes would need.",
+                "The model needs 69 % fewer parameters than others of such a likelihood.",
+                untestable="what it has is no likelihood, so that there are no others to count",
+                why="Its 22 million parameters leave out what a prior of the codes would need. "
+                "69 % is a mean over three data sets: of CIFAR-10 it is 44 %.",
             ),
             Claim(
                 "At the same nominal rate depthwise codes give a better likelihood.",
@@ -186,12 +188,19 @@ for _side in (
                 ),
             ),
             metrics=(DISTORTION, RATE, SUM, MSE, IN_USE),
-            unit="most likely nats of distortion alone, as for CIFAR-10, written in bits here; all "
-            "of ImageNet, a model of two levels",
+            unit=f"{_side.reported}, most likely nats of distortion alone, as for CIFAR-10; all of "
+            "ImageNet, a model of two levels, an arm of the published setting",
             claims=(
                 Claim(
-                    f"At {_side.pixels} x {_side.pixels} depthwise codes give the better "
-                    "likelihood too.",
+                    f"The model reaches {_side.reported} bits/dim at {_side.pixels} x "
+                    f"{_side.pixels}, better than all likelihood models.",
+                    untestable="1.2 million images and the published width need an accelerator",
+                    why="As for CIFAR-10, the figure is most likely one of nats and leaves the "
+                    "codes out.",
+                ),
+                Claim(
+                    f"Not in the paper: at {_side.pixels} x {_side.pixels} depthwise codes give "
+                    "the better likelihood than others of the same nominal rate.",
                     (
                         Less("bits_per_dim", "depthwise 5 x 64", "repeated 5 x 64"),
                         Less("bits_per_dim", "depthwise 5 x 64", "residual 5 x 64"),

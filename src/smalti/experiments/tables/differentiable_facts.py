@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.differentiable import PAPER
 from smalti.experiments.tables.small_texts import (
@@ -25,6 +26,7 @@ def _reaches(metric: str, most: str, *arms: str) -> tuple[Less, ...]:
 # Codebooks, codewords, width. The first have as many codewords in all as a row has numbers.
 SHAPES = ((8, 4, 32), (16, 2, 32), (32, 8, 256), (8, 8, 32), (32, 32, 512))
 RANKS = {f"{d} x {k}, {width} wide": (d, k, width) for d, k, width in SHAPES}
+FEW_ROWS = "32 x 8, 256 wide, 100 rows"
 AS_MANY = [name for name, (d, k, width) in RANKS.items() if d * k == width]
 
 declare(
@@ -32,27 +34,38 @@ declare(
         name="dpq-rank",
         paper=PAPER,
         where="Proposition 1 and appendix A",
-        title="The rank of 5,000 rows of random codes and codewords",
+        title="The rank of rows of random codes and codewords, 5,000 where nothing is said",
         kind="table_rank",
         base={"rows": 5000},
         seeds={"laptop": 3},
         minutes={"tiny": 0.01, "laptop": 0.01, "paper": 0.01},
-        arms=tuple(
-            Arm(name, {"num_codebooks": d, "codebook_size": k, "dim": width})
-            for name, (d, k, width) in RANKS.items()
+        arms=(
+            *(
+                Arm(name, {"num_codebooks": d, "codebook_size": k, "dim": width})
+                for name, (d, k, width) in RANKS.items()
+            ),
+            Arm(FEW_ROWS, {"num_codebooks": 32, "codebook_size": 8, "dim": 256, "rows": 100}),
         ),
         metrics=(RANK, FORMULA_RANK, Metric("full_rank", "full rank", "neither")),
         claims=(
             Claim(
-                "A table has full rank where it has as many codewords in all as a row has numbers.",
+                "For a table of full rank it is enough to have as many codewords in all as a row "
+                "has numbers.",
                 _reaches("rank", "full_rank", *AS_MANY),
-                why="The proof takes the one-hot codes for a matrix of full rank. They are not: in "
-                "each of D groups they add up to the same ones, so their rank is at most "
-                "D (K - 1) + 1.",
+                why="The proposition also asks that the one-hot codes have full rank, which they "
+                "can't with two groups or more: in each of D groups they add up to the same ones, "
+                "so their rank is at most D (K - 1) + 1.",
             ),
             Claim(
                 "Corrected: the rank is the least of rows, width and D (K - 1) + 1.",
-                _reaches("rank", "formula_rank", *RANKS),
+                tuple(
+                    comparison
+                    for name in (*RANKS, FEW_ROWS)
+                    for comparison in (
+                        *_reaches("rank", "formula_rank", name),
+                        *_reaches("formula_rank", "rank", name),
+                    )
+                ),
                 why="For codes and codewords in general position; codewords that are not in use "
                 "do not count.",
             ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.differentiable import PAPER
 from smalti.experiments.tables.small_texts import (
@@ -22,8 +23,8 @@ declare(
     Table(
         name="dpq-classification",
         paper=PAPER,
-        where="text classification",
-        title="Classifiers by the mean of word vectors",
+        where="text classification; TREC is not in the paper",
+        title="Classifiers by the mean of word vectors, 10,001 texts of AG News to learn from",
         kind="texts",
         base={
             "task": "text_classifier",
@@ -51,7 +52,6 @@ declare(
             )
         ),
         metrics=(ACCURACY, *COSTS),
-        unit="the published code gives the best accuracy of all iterations on the test set",
         claims=(
             Claim(
                 "Codes cost no accuracy in text classification.",
@@ -116,7 +116,6 @@ declare(
             Arm("softmax 128 x 32", coded("softmax", 128, 32), only=("paper",)),
         ),
         metrics=(PERPLEXITY, FILLED_IN, *COSTS),
-        unit="the paper's table has 30,522 rows of width 768 and 128 x 32 codes",
         claims=(
             Claim(
                 "BERT can be pre-trained with codes in the place of its table at no cost.",
@@ -124,8 +123,10 @@ declare(
                     *keeps("full", "softmax 32 x 32"),
                     Less("accuracy", "full", "softmax 32 x 32", factor=1.02),
                 ),
-                why="Of words that are filled in, with two layers instead of twelve; what becomes "
-                "of tasks that are learned afterwards is not measured.",
+                why="A perplexity or an accuracy up to 2 % worse counts as none. Measured on words "
+                "that are filled in, with two layers instead of twelve; what becomes of tasks "
+                "that are learned afterwards is not. The paper's table has 30,522 rows of width "
+                "768 and 128 x 32 codes.",
             ),
         ),
     )

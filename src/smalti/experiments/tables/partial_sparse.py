@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less
+from smalti.experiments.fine_tuned.settings import LEARNED
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.glue_models import (
     ADDITIVE,
     AVERAGE,
+    AVERAGE_LEARNED,
+    AVERAGES,
     CHANCE,
     CHANGED,
     COLA_ACCURACY,
@@ -15,7 +19,6 @@ from smalti.experiments.tables.glue_models import (
     FINE_TUNED,
     FITTING,
     INFERENCE,
-    LEARNED,
     LONG,
     MOVED,
     PARAMETERS,
@@ -23,6 +26,7 @@ from smalti.experiments.tables.glue_models import (
     SCALES,
     SCORES,
     SHARE,
+    TASKS,
     UNKNOWN,
     chosen,
     components_of_best,
@@ -32,7 +36,11 @@ from smalti.experiments.tables.glue_models import (
 )
 
 PAPER = "frequency-aware partial sparse coding"
-UNIT = "DistilBERT, twice as wide; all of SST-2 and QNLI, where we have 10,000 and 2,000 examples"
+MODEL = "DistilBERT, 768 wide; ours is all-MiniLM-L6-v2, 384 wide"
+UNIT = (
+    f"{MODEL}, and has 10,000 examples of SST-2 and 1,800 of QNLI, tested on 1,500, where the "
+    "paper has all"
+)
 # Table 3, and the averages of Table 1 where it has them.
 SPARSE = {
     1.0: (74.98, 41.91, 89.87, 87.75, 85.45, 86.99, 57.88),
@@ -75,7 +83,11 @@ def _main_arms() -> tuple[Arm, ...]:
 def _better_than_baselines(keep: float, sentence: str, why: str = "") -> Claim:
     return Claim(
         sentence,
-        tuple(Less("average", f"{other} {keep}", f"sparse {keep}") for other in ("unknown", "PCA")),
+        tuple(
+            Less(average, f"{other} {keep}", f"sparse {keep}")
+            for other in ("unknown", "PCA")
+            for average in AVERAGES
+        ),
         why,
     )
 
@@ -84,7 +96,8 @@ declare(
     Table(
         name="sparse-glue",
         paper=PAPER,
-        where="Tables 1 and 3, section 4.1, footnote 4",
+        where="Tables 1 and 3, section 4.1, footnote 4; additive codes are in Table 2 alone, in "
+        "Japanese",
         title="Sparse codes of rare rows and their baselines, by the share of seen rows kept",
         kind="fine_tuned",
         base=FINE_TUNED,
@@ -96,6 +109,7 @@ declare(
         arms=_main_arms(),
         metrics=(
             AVERAGE,
+            AVERAGE_LEARNED,
             *SCORES,
             COLA_ACCURACY,
             SHARE,
@@ -108,7 +122,9 @@ declare(
             RECOVERY,
             INFERENCE,
         ),
-        unit=UNIT,
+        unit=f"{UNIT}; measured in bf16 here",
+        labels={f"loss_{task}": f"{task}, loss" for task in TASKS}
+        | {f"sentence_coverage_{task}": f"{task}, examples covered, %" for task in TASKS},
         claims=(
             _better_than_baselines(
                 1.0,
@@ -117,6 +133,16 @@ declare(
             ),
             _better_than_baselines(
                 0.5, "With half of the seen rows kept, sparse codes beat both as well.", FAVOURED
+            ),
+            Claim(
+                "Sparse codes beat PCA on every task.",
+                tuple(
+                    Less(f"score_{task}", f"PCA {keep}", f"sparse {keep}")
+                    for keep in BASELINES
+                    for task in LEARNED
+                ),
+                why="The paper excepts CoLA with half of the rows. Here the tasks that the model "
+                "learns are compared.",
             ),
             Claim(
                 "Sparse codes keep the original's accuracy when all seen rows are kept.",
@@ -133,42 +159,37 @@ declare(
             Claim(
                 "Keeping fewer rows costs a little.",
                 (
-                    Less("average", "sparse 0.5", "sparse 0.7"),
-                    Less("average", "sparse 0.7", "sparse 1.0"),
+                    Less("average_learned", "sparse 0.5", "sparse 0.7"),
+                    Less("average_learned", "sparse 0.7", "sparse 1.0"),
                     # A little: less than a twentieth.
                     Less("average", "sparse 1.0", "sparse 0.5", factor=1.05),
                 ),
                 why=f"A little is taken as less than 5 % of the average. {CHANCE}",
             ),
             Claim(
-                "CoLA loses more than MRPC and QNLI, although more of its sentences are covered.",
+                "With half of the rows kept CoLA loses more than MRPC, although more of its "
+                "sentences are covered.",
                 (
                     Less("loss_MRPC", "sparse 0.5", "sparse 0.5", other_metric="loss_CoLA"),
-                    Less("loss_QNLI", "sparse 0.5", "sparse 0.5", other_metric="loss_CoLA"),
                     Less(
                         "sentence_coverage_MRPC",
                         "sparse 0.5",
                         "sparse 0.5",
                         other_metric="sentence_coverage_CoLA",
                     ),
-                    Less(
-                        "sentence_coverage_QNLI",
-                        "sparse 0.5",
-                        "sparse 0.5",
-                        other_metric="sentence_coverage_CoLA",
-                    ),
                 ),
-                why="CoLA's loss is of a correlation, which falls faster than an accuracy. "
+                why="CoLA's loss is of a correlation, which falls faster than an accuracy. The "
+                "paper says it of QNLI as well, of which 1,800 pairs say little. "
                 f"{CHANCE}",
             ),
             Claim(
                 "Additive codes of all rows score far below sparse codes of rare ones.",
                 # Far: five points of about seventy.
                 (Less("average", "additive 32 x 16", "sparse 0.5", factor=0.93),),
-                why="They are given a seventh to a quarter of the bytes; the paper does not match "
-                "sizes. The table sparse-own compares residual codes, which are additive too, at "
-                "equal ones. Batches and rate are not the official code's, and codewords are "
-                "solved for at the end, which helps them.",
+                why="In the paper on Japanese tasks. They are given an eighth to a quarter of the "
+                "bytes; the paper does not match sizes. The table sparse-own compares residual "
+                "codes, which are additive too, at like ones. Batches and rate are not the "
+                "official code's, and codewords are solved for at the end, which helps them.",
             ),
             Claim(
                 "Weights that are computed before fine-tuning do not help.",
@@ -195,7 +216,8 @@ declare(
                     ),
                 ),
                 why="Measured as processor time of looking up the rows of all test sets, kept "
-                "rows included.",
+                "rows included, beside a model on the same processor. The paper has 4.7 % with "
+                "five neighbours and the model on a GPU, which is the harder test.",
             ),
         ),
     )

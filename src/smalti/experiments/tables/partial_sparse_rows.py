@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Less, Near
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.glue_models import (
     ADDITIVE,
@@ -23,7 +24,7 @@ from smalti.experiments.tables.glue_models import (
     partial,
     sparse,
 )
-from smalti.experiments.tables.partial_sparse import PAPER, UNIT
+from smalti.experiments.tables.partial_sparse import MODEL, PAPER
 
 # Table 9, CoLA: by number of neighbours.
 COSINES = (70.56, 75.60, 77.51, 78.53, 79.16)
@@ -54,7 +55,7 @@ declare(
             ),
         ),
         metrics=(CHANGED, SEEN, UNSEEN, SCORES[0], SHARE, FITTING),
-        unit=UNIT,
+        unit=MODEL,
         claims=(
             Claim(
                 "More neighbours bring coded rows closer to what they were.",
@@ -65,10 +66,7 @@ declare(
             ),
             Claim(
                 "How many neighbours there are hardly matters to the score.",
-                (
-                    Less("score_CoLA", "5 neighbours", "1 neighbours", factor=1.05),
-                    Less("score_CoLA", "1 neighbours", "5 neighbours", factor=1.05),
-                ),
+                (Near("score_CoLA", "1 neighbours", "5 neighbours", 1.05),),
                 why="Hardly is taken as less than 5 % of the correlation, which is small with a "
                 "model of this size.",
             ),
@@ -78,7 +76,8 @@ declare(
                     Less("cosine_unseen", "5 neighbours", "additive 32 x 16", factor=1.02),
                     Less("score_CoLA", "additive 32 x 16", "5 neighbours"),
                 ),
-                why="They change the rows that occur too, which sparse codes leave alone.",
+                why="They change the rows that occur too, which sparse codes leave alone. The "
+                "paper has scores of additive codes in Japanese alone.",
             ),
         ),
     )
@@ -113,9 +112,9 @@ declare(
                 why="Halves of the rows that occur. Far more is taken as twice the loss.",
             ),
             Claim(
-                "A common row matters more than a rare one also use for use.",
+                "Not in the paper: a common row matters more than a rare one also use for use.",
                 (Less("average", "noise, common, as often", "noise, rare"),),
-                why="The paper does not ask. So many common rows are hit that they are used as "
+                why="So many common rows are hit that they are used as "
                 "often in training as all rare ones.",
             ),
         ),

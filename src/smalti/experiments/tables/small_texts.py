@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smalti.experiments.claims import Less
+from smalti.experiments.comparisons import Less
 from smalti.experiments.table import Metric
 
 PERPLEXITY = Metric("perplexity", "test perplexity")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from smalti.experiments.claims import Claim, Less
+from smalti.experiments.claims import Claim
+from smalti.experiments.comparisons import Between, Less
 from smalti.experiments.table import Arm, Scale, Table, declare
 from smalti.experiments.tables.captions import (
     BLEU,
@@ -19,11 +20,10 @@ from smalti.experiments.tables.captions import (
     soft,
 )
 from smalti.experiments.tables.expectation_maximisation import PAPER, REFERENCE
-from smalti.experiments.tables.translation import WMT_UNIT
 
 # The compressor attends to the source, as in the figure.
 SEEN = {"model.compressor_attends": True}
-# The figure's codebook is four times that of the paper's other models.
+# The figure's codebook is larger than that of the paper's other models.
 LARGER: dict[Scale, dict[str, Any]] = {
     "tiny": {"model.quantizer.codebook_size": 2048},
     "laptop": {"model.quantizer.codebook_size": 2048},
@@ -31,6 +31,9 @@ LARGER: dict[Scale, dict[str, Any]] = {
 }
 # With less than half of the codes a model has collapsed; with four fifths it is less stable.
 COLLAPSED, STEADIER = 0.5, 0.8
+PUBLISHED_SOFT = "soft EM, 10 samples, reference start, source seen"
+# One code in a hundred: without that there is nothing to compare.
+ALIVE = (Between("used_share", PUBLISHED_SOFT, least=0.01),)
 
 declare(
     Table(
@@ -63,22 +66,26 @@ declare(
             ),
         ),
         metrics=(FORCED, BLEU, SHUFFLED, IN_USE, USED),
-        unit=WMT_UNIT,
+        unit="a figure of teacher-forced BLEU; no numbers",
         claims=(
             Claim(
                 "Hard EM collapses where soft EM is stable.",
                 (
-                    Less(
+                    Between("used_share", PUBLISHED_SOFT, least=COLLAPSED),
+                    Between(
                         "used_share",
                         "hard EM, reference start, source seen",
-                        "soft EM, 10 samples, reference start, source seen",
-                        factor=COLLAPSED,
+                        most=COLLAPSED,
+                        condition=True,
                     ),
-                    Less(
-                        "teacher_forced_bleu",
-                        "hard EM, reference start, source seen",
-                        "soft EM, 10 samples, reference start, source seen",
-                    ),
+                ),
+                why="Collapse is taken as less than half of the codes in use. The published code "
+                "starts its statistics at zero counts and never revives a codeword.",
+            ),
+            Claim(
+                "Not in the paper: from a start on data, and revived, soft EM keeps more than "
+                "twice as many codes as hard EM.",
+                (
                     Less(
                         "used_share",
                         "hard EM, source seen",
@@ -86,38 +93,30 @@ declare(
                         factor=COLLAPSED,
                     ),
                 ),
-                why="Collapse is taken as less than half of the codes in use. The published code "
-                "starts its statistics at zero counts and never revives a codeword; the last "
-                "comparison starts on data and revives.",
             ),
             Claim(
                 "Training is more stable when the compressor does not see the source.",
-                (
-                    Less(
-                        "used_share",
-                        "hard EM, reference start, source seen",
-                        "hard EM, reference start",
-                        factor=STEADIER,
-                    ),
-                    Less("used_share", "hard EM, source seen", "hard EM", factor=STEADIER),
-                ),
-                why="More stable is taken as a quarter more codes in use.",
+                (Less("used_share", "hard EM, source seen", "hard EM", factor=STEADIER),),
+                why="More stable is taken as a quarter more codes in use. From the published "
+                "start one code is left either way.",
             ),
             Claim(
                 "A compressor that sees the source brings nothing.",
                 (Less("bleu", "hard EM, source seen", "hard EM", factor=1.02),),
-                why="The paper reports the same score without it.",
+                why="The paper reports the same score without it, for 2^12 codes; here it is the "
+                "larger codebook, of which few are alive.",
             ),
             Claim(
-                "More samples are more stable.",
+                "Not in the paper: more samples are more stable.",
                 (
                     Less(
                         "used_share",
                         "soft EM, 5 samples, reference start, source seen",
-                        "soft EM, 10 samples, reference start, source seen",
+                        PUBLISHED_SOFT,
                         factor=STEADIER,
                     ),
                 ),
+                assumes=ALIVE,
                 why="More stable is taken as a quarter more codes in use.",
             ),
             Claim(
@@ -130,6 +129,7 @@ declare(
                         factor=STEADIER,
                     ),
                 ),
+                assumes=ALIVE,
                 why="A quarter more codes in use would count as a difference. The paper divides "
                 "squared distances by 1. Of wide vectors they are tens to hundreds, so that all "
                 "samples are the same code.",

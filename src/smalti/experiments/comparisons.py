@@ -1,0 +1,294 @@
+"""Comparisons that measurements decide: less than another, about as much, least of all."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+# Of one arm: a list of measurements, one a seed, for each metric.
+Measurements = Mapping[str, Mapping[str, Sequence[float]]]
+# How metrics are called.
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What measurements say of a comparison.
+
+    Args:
+        came_out: Whether means say so.
+        clear: Whether all seeds say what the means say; one seed on each side always does.
+        seeds: Of the side that has fewer.
+        told: All of it in a line.
+    """
+
+    came_out: bool
+    clear: bool
+    seeds: int
+    told: str
+
+
+class Comparison(Protocol):
+    """A part of a claim."""
+
+    @property
+    def metric(self) -> str:
+        """What is compared."""
+
+    @property
+    def condition(self) -> bool:
+        """Whether it only says at what price the rest is asked for.
+
+        A claim fails with it, but one of which nothing else comes out does not hold in part.
+        """
+
+    def arms(self) -> set[str]:
+        """All that are compared."""
+
+    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+        """What came out; None where a side is missing."""
+
+
+@dataclass(frozen=True)
+class Less:
+    """That one arm has less of a metric than another.
+
+    Args:
+        metric: Which.
+        less: The arm with less.
+        more: The arm with more.
+        other_metric: Of the second arm; where it is not the same.
+        less_from: What the first arm is counted from: then it is what it has more than that one.
+        more_from: Likewise for the second.
+        factor: ``less`` must be under so many times ``more``.
+        condition: See :class:`Comparison`.
+    """
+
+    metric: str
+    less: str
+    more: str
+    other_metric: str | None = None
+    factor: float = 1.0
+    condition: bool = False
+    less_from: str | None = None
+    more_from: str | None = None
+
+    def arms(self) -> set[str]:
+        """All that are compared."""
+        named = (self.less, self.more, self.less_from, self.more_from)
+        return {name for name in named if name is not None}
+
+    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+        """What came out; None where a side is missing."""
+        other = self.other_metric or self.metric
+        small = _counted(found, self.less, self.metric, self.less_from)
+        large = _counted(found, self.more, other, self.more_from)
+        if not small or not large:
+            return None
+        scaled = [self.factor * value for value in large]
+        overlaps = max(small) >= min(scaled) and max(scaled) >= min(small)
+        means = statistics.mean(small), statistics.mean(scaled)
+        return Outcome(
+            came_out=means[0] < means[1],
+            clear=_single(small, large) or not overlaps,
+            seeds=min(len(small), len(large)),
+            told=_with_seeds(
+                self._told(*means, labels), small, large, "seeds overlap" if overlaps else ""
+            ),
+        )
+
+    def _told(self, small: float, scaled: float, labels: Labels) -> str:
+        sign = "<" if small < scaled else ">=" if scaled < small else "="
+        large = scaled / self.factor
+        label, other = (_label(name, labels) for name in (self.metric, self.other_metric))
+        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        less, more = (
+            arm if start is None else f"{arm} over {start}"
+            for arm, start in ((self.less, self.less_from), (self.more, self.more_from))
+        )
+        if less == more:
+            return f"{less}: {label} {small:.4g} {sign} {times}{other or label} {large:.4g}"
+        if other and other != label:
+            return f"{label} of {less} {small:.4g} {sign} {times}{other} of {more} {large:.4g}"
+        return f"{label}: {less} {small:.4g} {sign} {times}{more} {large:.4g}"
+
+
+@dataclass(frozen=True)
+class Near:
+    """That two arms have about as much of a metric that is above zero.
+
+    Args:
+        metric: Which.
+        first: An arm.
+        second: Another.
+        factor: The larger one is under so many times the smaller.
+        condition: See :class:`Comparison`.
+    """
+
+    metric: str
+    first: str
+    second: str
+    factor: float
+    condition: bool = False
+
+    def arms(self) -> set[str]:
+        """Both."""
+        return {self.first, self.second}
+
+    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+        """What came out; None where a side is missing."""
+        first, second = (
+            _counted(found, arm, self.metric, None) for arm in (self.first, self.second)
+        )
+        if not first or not second:
+            return None
+        means = statistics.mean(first), statistics.mean(second)
+        came_out = self._near(*means)
+        differ = any(self._near(one, other) != came_out for one in first for other in second)
+        told = (
+            f"{_label(self.metric, labels)}: {self.first} {means[0]:.4g} "
+            f"{'within' if came_out else 'not within'} {self.factor:g} times "
+            f"{self.second} {means[1]:.4g}"
+        )
+        return Outcome(
+            came_out=came_out,
+            clear=_single(first, second) or not differ,
+            seeds=min(len(first), len(second)),
+            told=_with_seeds(told, first, second, "seeds differ" if differ else ""),
+        )
+
+    def _near(self, one: float, other: float) -> bool:
+        return max(one, other) < self.factor * min(one, other)
+
+
+@dataclass(frozen=True)
+class Least:
+    """That an arm has less of a metric than all others: less than the one that comes closest.
+
+    Args:
+        metric: Which.
+        arm: The arm with the least.
+        others: All that it is compared with.
+        condition: See :class:`Comparison`.
+    """
+
+    metric: str
+    arm: str
+    others: tuple[str, ...]
+    condition: bool = False
+
+    def arms(self) -> set[str]:
+        """All that are compared."""
+        return {self.arm, *self.others}
+
+    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+        """What came out; None where an arm is missing."""
+        theirs = {other: found.get(other, {}).get(self.metric, ()) for other in self.others}
+        if not all(theirs.values()):
+            return None
+        closest = min(theirs, key=lambda other: statistics.mean(theirs[other]))
+        return Less(self.metric, self.arm, closest).outcome(found, labels)
+
+
+@dataclass(frozen=True)
+class Greatest:
+    """That an arm has more of a metric than of some others: more than of the largest of them.
+
+    Args:
+        metric: Of which it has the most.
+        arm: Which arm.
+        others: Metrics of the same kind, such as shares of a whole.
+        condition: See :class:`Comparison`.
+    """
+
+    metric: str
+    arm: str
+    others: tuple[str, ...]
+    condition: bool = False
+
+    def arms(self) -> set[str]:
+        """The one."""
+        return {self.arm}
+
+    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+        """What came out; None where a metric is missing."""
+        own = {other: found.get(self.arm, {}).get(other, ()) for other in self.others}
+        if not all(own.values()):
+            return None
+        largest = max(own, key=lambda other: statistics.mean(own[other]))
+        return Less(largest, self.arm, self.arm, other_metric=self.metric).outcome(found, labels)
+
+
+@dataclass(frozen=True)
+class Between:
+    """That an arm has a metric between two numbers.
+
+    Args:
+        metric: Which.
+        arm: Which arm.
+        least: What it must be above.
+        most: What it must be below.
+        condition: See :class:`Comparison`.
+    """
+
+    metric: str
+    arm: str
+    least: float = -math.inf
+    most: float = math.inf
+    condition: bool = False
+
+    def arms(self) -> set[str]:
+        """The one."""
+        return {self.arm}
+
+    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+        """What came out; None where the arm is missing."""
+        own = _counted(found, self.arm, self.metric, None)
+        if not own:
+            return None
+        mean = statistics.mean(own)
+        came_out = self._between(mean)
+        differ = any(self._between(value) != came_out for value in own)
+        limits = [f"above {self.least:g}"] if self.least > -math.inf else []
+        limits += [f"below {self.most:g}"] if self.most < math.inf else []
+        told = f"{_label(self.metric, labels)}: {self.arm} {mean:.4g}"
+        told = f"{told}, {'' if came_out else 'not '}{' and '.join(limits)}"
+        return Outcome(
+            came_out=came_out,
+            clear=not differ,
+            seeds=len(own),
+            told=_with_seeds(told, own, own, "seeds differ" if differ else ""),
+        )
+
+    def _between(self, value: float) -> bool:
+        return self.least < value < self.most
+
+
+def _counted(found: Measurements, arm: str, metric: str, start: str | None) -> Sequence[float]:
+    """The measurements of an arm, or how far they are above the mean of another."""
+    own = found.get(arm, {}).get(metric, ())
+    if start is None:
+        return own
+    theirs = found.get(start, {}).get(metric, ())
+    return [value - statistics.mean(theirs) for value in own] if theirs else ()
+
+
+def _single(first: Sequence[float], second: Sequence[float]) -> bool:
+    return len(first) == len(second) == 1
+
+
+def _label(metric: str | None, labels: Labels) -> str:
+    return "" if metric is None else labels.get(metric, metric.replace("_", " "))
+
+
+def _with_seeds(told: str, first: Sequence[float], second: Sequence[float], unsure: str) -> str:
+    """The line, with a word on how sure it is."""
+    if _single(first, second):
+        return f"{told}, one seed"
+    words = [unsure] if unsure else []
+    if 1 in (len(first), len(second)):
+        words.append(f"{len(first)} and {len(second)} seeds")
+    return ", ".join([told, " of ".join(words)]) if words else told
