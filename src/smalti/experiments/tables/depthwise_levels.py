@@ -144,7 +144,8 @@ declare(
                 ),
                 why="Informative is taken as half a bit at a place. After 1,500 steps of 32 "
                 "images most tops say the same at every place, and such a model is one of the "
-                "levels below; alone, no top decodes to better than the mean picture.",
+                "levels below; alone, no top decodes to better than the mean picture. With a "
+                "mixture of logistics tops are in use.",
             ),
             Claim(
                 "A smaller bottom codebook makes the model use the top level.",
