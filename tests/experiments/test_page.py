@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
+from smalti.analysis.figures import Lines, Scatter
 from smalti.cli.main import app
 from smalti.errors import ArtifactError, ConfigError
 from smalti.experiments import Result, known_tables, table_named
-from smalti.experiments.drawings import drawings
+from smalti.experiments.drawings import drawings, figures_of
+from smalti.experiments.figures import Against, ByArm, OverSteps, PartsOverSteps
 from smalti.experiments.page import page, write_page
 from smalti.experiments.report_page import report_of
 from smalti.experiments.results import write_result
@@ -22,7 +25,7 @@ ROOT = Path(__file__).parent.parent.parent
 TABLE = table_named("depthwise-likelihood")
 
 
-def add_results(folder: Path, arm: str, numbers: list[float]) -> None:
+def add_results(folder: Path, arm: str, numbers: list[float], **details: Any) -> None:
     """Results of an arm as a run would leave them, one a seed."""
     own = TABLE.arm(arm)
     for seed, number in enumerate(numbers):
@@ -34,8 +37,8 @@ def add_results(folder: Path, arm: str, numbers: list[float]) -> None:
             spec={},
             spec_hash=TABLE.spec_hash(own, "laptop"),
             source_hash="",
-            metrics={"bits_per_dim": number},
-            details={},
+            metrics={"bits_per_dim": number, "mse": number / 10},
+            details=details,
             seconds=1.0,
             machine={},
             versions={},
@@ -76,11 +79,50 @@ def test_a_page_has_means_spreads_verdicts_and_a_figure(tmp_path: Path) -> None:
     assert "-; paper 3.636" in text
     # Better than two of three.
     assert "**holds in part**: At the same nominal rate" in text
-    assert f"(figures/{TABLE.name}.svg)" in text
-    drawn = (tmp_path / "docs" / "figures" / f"{TABLE.name}.svg").read_text()
+    name = f"{TABLE.name}-bits-per-dim.svg"
+    assert f"(figures/{name})" in text
+    drawn = (tmp_path / "docs" / "figures" / name).read_text()
     # Four arms were measured, one with a spread.
     shapes = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]
     assert shapes.count("circle") == 4
+
+
+def test_a_metric_is_drawn_over_another_with_a_colour_for_names_that_begin_alike(
+    tmp_path: Path,
+) -> None:
+    add_results(tmp_path, "plain VQ 64", [5.0])
+    add_results(tmp_path, "plain VQ 181, 16 x 16", [4.0])
+    add_results(tmp_path, "depthwise 5 x 64", [3.0, 4.0])
+    table = dataclasses.replace(TABLE, drawn=(Against("bits_per_dim", "mse"),))
+    (figure,) = figures_of(table, "laptop", tmp_path).values()
+    assert isinstance(figure, Scatter)
+    points = {one.name: (one.x, one.y, one.labels) for one in figure.series}
+    # By hand: the mean of the seeds is 3.5, and errors are a tenth.
+    assert points == {
+        "depthwise": ([0.35], [3.5], ["depthwise 5 x 64"]),
+        "plain VQ": ([0.4, 0.5], [4.0, 5.0], ["plain VQ 181, 16 x 16", "plain VQ 64"]),
+    }
+
+
+def test_courses_are_means_over_seeds_and_parts_those_of_the_first(tmp_path: Path) -> None:
+    course = [{"step": 10, "loss": 3.0, "a": 1.0}, {"step": 20, "loss": None, "a": 0.5}]
+    add_results(tmp_path, "plain VQ 64", [1.0, 1.0], course=course)
+    add_results(tmp_path, "plain VQ 64", [1.0], course=[{"step": 10, "loss": 5.0, "a": 0.0}])
+    drawn = (OverSteps("loss", "loss"), PartsOverSteps("plain VQ 64", "parts", {"a": "A"}))
+    table = dataclasses.replace(TABLE, drawn=drawn)
+    figures = figures_of(table, "laptop", tmp_path)
+    assert list(figures) == [
+        "depthwise-likelihood-loss-over-steps.svg",
+        "depthwise-likelihood-parts-over-steps.svg",
+    ]
+    losses, parts = figures.values()
+    assert isinstance(losses, Lines)
+    assert isinstance(parts, Lines)
+    # Seed 0 has 5, seed 1 has 3.
+    assert [(one.name, one.x, one.y) for one in losses.series] == [("plain VQ 64", [10], [4.0])]
+    assert [(one.name, one.x, one.y) for one in parts.series] == [("A", [10], [0.0])]
+    names = drawings([table], "laptop", tmp_path)["depthwise-likelihood-loss-over-steps.svg"]
+    assert ">plain VQ 64</text>" in names
 
 
 def test_the_html_page_has_a_chapter_a_paper_and_the_same_verdicts(tmp_path: Path) -> None:
@@ -93,7 +135,7 @@ def test_the_html_page_has_a_chapter_a_paper_and_the_same_verdicts(tmp_path: Pat
         "Differentiable product quantization",
     ]
     measured, other = report.findings
-    # The first of its metrics has no numbers here, so the one that is drawn has.
+    # Of what is drawn, one figure has no numbers here.
     assert [figure.kind for figure in measured.figures] == ["spreads", "listing", "listing"]
     assert [figure.kind for figure in other.figures] == ["listing"]
     assert "smalti reproduce dpq-rank" in other.caption
@@ -123,4 +165,4 @@ def test_a_table_without_results_says_what_runs_it(tmp_path: Path) -> None:
 
 def test_only_a_metric_of_the_table_can_be_drawn() -> None:
     with pytest.raises(ConfigError, match="no metric"):
-        declare(dataclasses.replace(TABLE, name="other", drawn="beauty"))
+        declare(dataclasses.replace(TABLE, name="other", drawn=(ByArm("beauty"),)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from smalti.analysis.figures import Figure
 from smalti.artifacts import write_file
 from smalti.experiments.claims import Word
-from smalti.experiments.drawings import FOLDER, drawings
+from smalti.experiments.drawings import FOLDER, drawings, figures_of
 from smalti.experiments.summary import shown, summary
 from smalti.experiments.table import Scale, Table
 
@@ -54,11 +55,14 @@ def page(tables: Iterable[Table], scale: Scale, folder: Path) -> str:
         scale: Whose results.
         folder: Where they lie.
     """
-    summaries = [summary(table, scale, folder) for table in tables]
+    every = list(tables)
+    summaries = [summary(table, scale, folder) for table in every]
     parts = [OPENING, "\n".join(_verdicts(summaries))]
-    for paper in dict.fromkeys(one["paper"] for one in summaries):
+    for paper in dict.fromkeys(table.paper for table in every):
         parts.append(f"## {paper[0].upper()}{paper[1:]}")
-        parts += ["\n".join(_section(one)) for one in summaries if one["paper"] == paper]
+        for table, one in zip(every, summaries, strict=True):
+            if table.paper == paper:
+                parts.append("\n".join(_section(one, figures_of(table, scale, folder))))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
@@ -75,7 +79,7 @@ def _verdicts(summaries: list[dict[str, Any]]) -> Iterator[str]:
         yield f"| {claim['claim']} | **{claim['verdict']}** | {seeds} | [{table}](#{table}) |"
 
 
-def _section(one: dict[str, Any]) -> Iterator[str]:
+def _section(one: dict[str, Any], figures: Mapping[str, Figure]) -> Iterator[str]:
     yield f"### {one['table']}"
     yield ""
     yield f"{one['title']} ({one['where']}). Scale: {one['scale']}."
@@ -87,9 +91,8 @@ def _section(one: dict[str, Any]) -> Iterator[str]:
         yield ""
     elif any(row["seeds"] for row in one["arms"]):
         yield from _rows(one)
-        if one["drawn"]:
-            label = next(m["label"] for m in one["metrics"] if m["name"] == one["drawn"])
-            yield f"![{label}]({FOLDER}/{one['table']}.svg)"
+        for name in figures:
+            yield f"![{name.removesuffix('.svg').replace('-', ' ')}]({FOLDER}/{name})"
             yield ""
     else:
         yield (

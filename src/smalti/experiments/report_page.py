@@ -10,7 +10,7 @@ from typing import Any, get_args
 from smalti.analysis import Finding
 from smalti.analysis.figures import Figure, Listing
 from smalti.experiments.claims import Word
-from smalti.experiments.drawings import spreads
+from smalti.experiments.drawings import by_arm, figures_of
 from smalti.experiments.summary import shown, summary
 from smalti.experiments.table import Scale, Table
 from smalti.report import Headline, Report
@@ -35,7 +35,8 @@ def report_of(tables: Iterable[Table], scale: Scale, folder: Path) -> Report:
         scale: Whose results.
         folder: Where they lie.
     """
-    summaries = [summary(table, scale, folder) for table in tables]
+    every = list(tables)
+    summaries = [summary(table, scale, folder) for table in every]
     counts = Counter(claim["verdict"] for one in summaries for claim in one["claims"])
     said = ", ".join(
         f"{counts[word]} {SEVERAL.get(word, word)}" for word in get_args(Word) if counts[word]
@@ -47,7 +48,10 @@ def report_of(tables: Iterable[Table], scale: Scale, folder: Path) -> Report:
         Headline(
             TITLE, f"Of {sum(counts.values())} claims of {len(papers)} papers: {said}.", numbers
         ),
-        [_finding(one) for one in summaries],
+        [
+            _finding(one, list(figures_of(table, scale, folder).values()))
+            for table, one in zip(every, summaries, strict=True)
+        ],
         notes=[f"Scale: {scale}. A verdict on one seed is a first finding."],
         chapters={
             f"{paper[0].upper()}{paper[1:]}": [
@@ -58,23 +62,21 @@ def report_of(tables: Iterable[Table], scale: Scale, folder: Path) -> Report:
     )
 
 
-def _finding(one: dict[str, Any]) -> Finding:
+def _finding(one: dict[str, Any], drawn: list[Figure]) -> Finding:
     caption = f"The paper's numbers: {one['unit']}." if one["unit"] else ""
     if one["untestable"]:
         caption = f"Can't be tested here: {one['untestable']}."
     elif not any(row["seeds"] for row in one["arms"]):
         caption = f"Not measured yet: smalti reproduce {one['table']} --scale {one['scale']}."
     return Finding(
-        one["table"], f"{one['title']} ({one['where']})", caption, one, tuple(_figures(one))
+        one["table"], f"{one['title']} ({one['where']})", caption, one, tuple(_figures(one, drawn))
     )
 
 
-def _figures(one: dict[str, Any]) -> Iterator[Figure]:
+def _figures(one: dict[str, Any], drawn: list[Figure]) -> Iterator[Figure]:
     if any(row["seeds"] for row in one["arms"]):
-        first = one["metrics"][0]["name"]
-        figure = spreads({**one, "drawn": one["drawn"] or first})
-        if figure.names:
-            yield figure
+        first = by_arm(one, one["metrics"][0]["name"])
+        yield from drawn or ([] if first is None else [first])
         yield Listing(
             "Means over seeds, with the standard deviation in brackets",
             ["arm", "seeds", *(metric["label"] for metric in one["metrics"])],

@@ -51,7 +51,6 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
         "title": table.title,
         "scale": scale,
         "unit": table.unit,
-        "drawn": table.drawn,
         "minutes": table.minutes.get(scale),
         "untestable": table.untestable,
         "metrics": [

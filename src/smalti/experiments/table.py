@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from smalti.errors import ConfigError, require
 from smalti.experiments.claims import Claim
+from smalti.experiments.figures import Drawn
 from smalti.registry import hint
 
 Scale = Literal["tiny", "laptop", "paper"]
@@ -71,7 +72,7 @@ class Table:
         seeds: How many a scale has; one where nothing is said.
         minutes: What an arm takes at a scale, about.
         unit: What the paper's numbers are measured in, where it is not ours.
-        drawn: The metric of its figure; none where nothing is drawn.
+        drawn: Its figures.
         labels: What metrics are called that claims compare and that have no column.
         untestable: Why nothing can be measured here; None where it can.
     """
@@ -89,7 +90,7 @@ class Table:
     seeds: Mapping[Scale, int] = field(default_factory=dict)
     minutes: Mapping[Scale, float] = field(default_factory=dict)
     unit: str = ""
-    drawn: str = ""
+    drawn: tuple[Drawn, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     untestable: str | None = None
 
@@ -158,12 +159,11 @@ def declare(table: Table) -> Table:
     require(table.name not in _tables, f"two tables are called {table.name}")
     names = [arm.name for arm in table.arms]
     require(len(set(names)) == len(names), f"two arms of {table.name} have the same name")
-    require(
-        not table.drawn or table.drawn in {metric.name for metric in table.metrics},
-        f"{table.name} is to draw {table.drawn}, which is no metric of its",
-    )
+    wanted = {metric for drawn in table.drawn for metric in drawn.metrics()}
+    unknown = wanted - {metric.name for metric in table.metrics}
+    require(not unknown, f"{table.name} is to draw {sorted(unknown)}, which is no metric of its")
     for claim in table.claims:
-        unknown = {name for name in claim.arms() if name not in names}
+        unknown = claim.arms() - set(names)
         require(not unknown, f"a claim of {table.name} names {sorted(unknown)}, which is no arm")
     _tables[table.name] = table
     return table

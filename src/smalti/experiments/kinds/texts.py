@@ -40,9 +40,9 @@ class Texts(Kind):
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
         """Train, export the table, measure the test texts and the codes."""
         learned = learned_by(settings, seed, place)
-        changes = _changes(learned)
-        details = {"outcome": learned.outcome.as_dict(), "changes": changes}
-        metrics = {**scores_of(learned), **_codes(learned), **_settling(changes)}
+        course = _course(learned)
+        details = {"outcome": learned.outcome.as_dict(), "course": course}
+        metrics = {**scores_of(learned), **_codes(learned), **_settling(course)}
         return Measured(metrics, details)
 
 
@@ -108,19 +108,19 @@ def _codes(learned: Learned) -> dict[str, float]:
     }
 
 
-def _changes(learned: Learned) -> list[dict[str, float]]:
+def _course(learned: Learned) -> list[dict[str, float]]:
     """How many codes changed from one evaluation to the next."""
     if len(learned.codes) < 2:
         return []
-    found: list[dict[str, float]] = change_rate({"codes": learned.codes}).numbers["runs"]["codes"]
-    return found
+    found = change_rate({"codes": learned.codes}).numbers["runs"]["codes"]
+    return [{"step": line["to"], "codes_changed": line["codes_changed"]} for line in found]
 
 
-def _settling(changes: list[dict[str, float]]) -> dict[str, float]:
+def _settling(course: list[dict[str, float]]) -> dict[str, float]:
     """Changes over all of training, and in its early and late half, in percent of codes."""
-    if not changes:
+    if not course:
         return {}
-    rates = [100 * change["codes_changed"] for change in changes]
+    rates = [100 * line["codes_changed"] for line in course]
     half = len(rates) // 2
     early, late = mean(rates[: half or 1]), mean(rates[half:])
     made = {"changed": mean(rates), "changed_early": early, "changed_late": late}

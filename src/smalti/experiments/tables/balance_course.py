@@ -6,6 +6,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Greatest, Less, Near
+from smalti.experiments.figures import OverSteps, PartsOverSteps
 from smalti.experiments.table import Arm, Metric, Scale, Table, declare
 from smalti.experiments.tables.balance_settings import (
     BASE,
@@ -29,6 +30,7 @@ FIRST_RELATIVE = Metric("first_relative_gradient_gap", "relative gap, first tent
 LAST_RELATIVE = Metric("last_relative_gradient_gap", "relative gap at the end")
 CHANGE = Metric("gradient_gap_change", "change of the gap, size of the log of last over first")
 LOSS = Metric("last_distortion", "quantization loss of a coordinate")
+OVER_TIME = OverSteps("gradient_gap", "gradient gap", log=True)
 # Places in the pool, which is ordered from wide to narrow.
 MOST_WORDS, BEST_PAIR = WIDTHS.index(1), WIDTHS.index(4)
 WATCHED: dict[str, Any] = {"watch": 64, "training.evaluate_every": 50}
@@ -83,6 +85,15 @@ declare(
             Metric(f"last_share_{BEST_PAIR}", f"last choice of {pair(4)}", "neither"),
         ),
         labels=_choices(),
+        drawn=(
+            OVER_TIME,
+            OverSteps("distortion", "quantization loss of a coordinate", log=True),
+            PartsOverSteps(
+                "adaptive",
+                "choice of a codebook, share",
+                {f"share/{place}": pair(width) for place, width in enumerate(WIDTHS)},
+            ),
+        ),
         claims=(
             Claim(
                 "At first the pool chooses the codebook with the most words most often.",
@@ -133,6 +144,7 @@ declare(
         minutes={"tiny": 0.05, "laptop": 1.2, "paper": 300},
         arms=(Arm("one channel"), Arm("three equal channels", {"data.channels": 3})),
         metrics=(MSE, FIRST_GAP, LAST_GAP, CHANGE, FIRST_RELATIVE, LAST_RELATIVE),
+        drawn=(OVER_TIME,),
         claims=(
             Claim(
                 "With one channel the gap falls while the model learns.",

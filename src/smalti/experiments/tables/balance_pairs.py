@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Least, Less, Near
+from smalti.experiments.figures import ByArm
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.balance_settings import (
     BASE,
@@ -59,7 +60,7 @@ for _source, _reported in REPORTED.items():
                 for width, number in zip(WIDTHS, _reported, strict=True)
             ),
             metrics=(MSE, PSNR, PLACE_BITS, LENGTH, GAP, IN_USE),
-            drawn="mse" if _source == "cifar10" else "",
+            drawn=(ByArm("mse"),) if _source == "cifar10" else (),
             unit=UNIT,
             claims=(
                 Claim(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import ByArm
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.balance_settings import (
     BEST,
@@ -94,7 +95,7 @@ for _source, (_width, _fixed_error, _pool_error) in BEST.items():
                 *(_controls if _whole else ()),
             ),
             metrics=(MSE, PSNR, PLACE_BITS, NUMBERS, GAP, IN_USE),
-            drawn="mse" if _whole else "",
+            drawn=(ByArm("mse"),) if _whole else (),
             unit=UNIT,
             claims=(
                 Claim(

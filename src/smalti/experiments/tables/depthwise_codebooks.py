@@ -6,6 +6,7 @@ import math
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import Against
 from smalti.experiments.table import Arm, Scale, Table, declare
 from smalti.experiments.tables.depthwise_quantizers import (
     NORMALISED,
@@ -97,7 +98,7 @@ declare(
         minutes={"tiny": 0.05, "laptop": 1.3, "paper": 600},
         arms=wide(_squared_arms()),
         metrics=(MSE, NOMINAL_RATE, IN_USE),
-        drawn="mse",
+        drawn=(Against("mse", "rate_uniform"),),
         unit=NORMALISED,
         claims=(
             Claim(

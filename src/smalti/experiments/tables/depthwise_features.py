@@ -8,6 +8,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import ByArm
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.depthwise_quantizers import PAPER
 from smalti.experiments.tables.fixed_features import (
@@ -95,7 +96,7 @@ for _name, _network in NETWORKS.items():
             minutes={"tiny": 0.02, "laptop": _network.minutes, "paper": _network.minutes},
             arms=tuple(_arm(axis, _network.rows, size) for axis, size in REPORTED),
             metrics=(RELATIVE_ERROR, ENTROPY, SHARED, FEATURES_IN_USE, PLACE_BITS),
-            drawn="relative_error" if _name == "resnet20" else "",
+            drawn=(ByArm("relative_error"),) if _name == "resnet20" else (),
             unit="features of VGG-16; errors of 0.184 and 0.192 with 32 codewords by segment and "
             "by row, of 0.480 and 0.523 with 1,024, unscaled; entropies without a unit, taken for "
             "nats and written in bits here",

@@ -6,6 +6,7 @@ import math
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import OverSteps
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.depthwise_quantizers import PAPER, plain, several, wide
 from smalti.experiments.tables.small_images import (
@@ -108,6 +109,7 @@ declare(
             )
         ),
         metrics=(QUARTER, LAST, WEIGHTS, NUMBERS),
+        drawn=(OverSteps("likelihood_loss", "held-out loss, nats/dim"),),
         claims=(
             Claim(
                 "After a quarter of the steps depthwise codes are as good as the other arm ever "

@@ -9,6 +9,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import Against, ByArm
 from smalti.experiments.table import Arm, Scale, Table, declare
 from smalti.experiments.tables.depthwise_levels import TOP_IN_USE
 from smalti.experiments.tables.depthwise_quantizers import (
@@ -86,7 +87,7 @@ declare(
             ),
         ),
         metrics=(DISTORTION, RATE, SUM, MSE, IN_USE, TOP_IN_USE),
-        drawn="bits_per_dim",
+        drawn=(ByArm("bits_per_dim"), Against("distortion", "rate")),
         unit="2.52 are nats of distortion alone, of two levels: 3.64 bits, and 0.94 bits of "
         "nominal rate on top; the text estimates the codes at 0.2 nats",
         claims=(

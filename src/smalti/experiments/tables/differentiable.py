@@ -6,6 +6,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import Against
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.small_texts import (
     COSTS,
@@ -41,6 +42,7 @@ declare(
             *(Arm(f"centroid {d} x {k}", coded("centroid", d, k)) for d, k in GRID),
         ),
         metrics=(PERPLEXITY, *COSTS),
+        drawn=(Against("perplexity", "ratio", log=True),),
         claims=(
             Claim(
                 "Codes that are learned with the task make the table more than 14 times smaller "

@@ -6,6 +6,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Between, Less, Near
+from smalti.experiments.figures import OverSteps
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.differentiable import PAPER
 from smalti.experiments.tables.small_texts import (
@@ -118,6 +119,7 @@ declare(
             for size in SIZES
         ),
         metrics=(CHANGED, EARLY, LATE, LEFT, IN_USE, EVENNESS, PERPLEXITY),
+        drawn=(OverSteps("codes_changed", "codes changed since the last look, share"),),
         unit="the paper shows curves of a model of translation, looked at every 600 batches, and "
         "gives no numbers",
         claims=(

@@ -6,6 +6,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import ByArm
 from smalti.experiments.table import Arm, Metric, Scale, Table, declare
 from smalti.experiments.tables.small_images import (
     DISTORTION,
@@ -106,7 +107,7 @@ declare(
             ),
         ),
         metrics=(MSE, IN_USE, DISTORTION, RATE, UNIGRAM, UNIFORM, SUM, UNIGRAM_SUM),
-        drawn="bits_per_dim",
+        drawn=(ByArm("bits_per_dim"),),
         unit="8 x 8 x 10 latents of 256 codewords, categorical likelihood; 4.67 and 4.51 are of "
         "other papers",
         claims=(

@@ -10,6 +10,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import ByArm
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.expectation_maximisation import PAPER
 from smalti.experiments.tables.fixed_features import (
@@ -86,7 +87,7 @@ declare(
             *(_arm(10, start, 0.99, prior="learned") for start in STARTS),
         ),
         metrics=(FEATURES_IN_USE, RELATIVE_ERROR),
-        drawn="used_share",
+        drawn=(ByArm("used_share"),),
         unit="a figure of teacher-forced BLEU; no numbers",
         claims=(
             Claim(

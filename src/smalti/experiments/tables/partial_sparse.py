@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import Against
 from smalti.experiments.fine_tuned.settings import LEARNED
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.glue_models import (
@@ -123,6 +124,7 @@ declare(
             INFERENCE,
         ),
         unit=f"{UNIT}; measured in bf16 here",
+        drawn=(Against("average_learned", "share"),),
         labels={f"loss_{task}": f"{task}, loss" for task in TASKS}
         | {f"sentence_coverage_{task}": f"{task}, examples covered, %" for task in TASKS},
         claims=(

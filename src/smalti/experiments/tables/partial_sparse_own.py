@@ -6,6 +6,7 @@ from typing import Any
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import Against
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.glue_models import (
     AVERAGE,
@@ -105,7 +106,7 @@ declare(
         arms=_arms(),
         metrics=(AVERAGE, AVERAGE_LEARNED, LOSS, *SCORES, SHARE, CHANGED, FITTING, RECOVERY),
         unit=UNIT,
-        drawn="average",
+        drawn=(Against("average", "share"),),
         claims=(
             Claim(
                 "At no more bytes smalti's codes score higher than sparse codes.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smalti.experiments.claims import Claim
 from smalti.experiments.comparisons import Less
+from smalti.experiments.figures import Against, ByArm
 from smalti.experiments.table import Arm, Table, declare
 from smalti.experiments.tables.captions import (
     BEAM_BLEU,
@@ -99,6 +100,7 @@ declare(
             OVER_BEAM,
         ),
         unit=WMT_UNIT,
+        drawn=(Against("bleu", "speedup"),),
         claims=(
             Claim(
                 "Codes by nearest codeword translate better than semantic hashing, and that "
@@ -219,6 +221,7 @@ declare(
         ),
         metrics=(BLEU, CHRF, FORCED, SHUFFLED, IN_USE, LATENCY, SPEEDUP, LONG_SPEEDUP, OVER_BEAM),
         unit=f"{WMT_UNIT}, one run each",
+        drawn=(ByArm("bleu"),),
         claims=(
             Claim(
                 "Soft EM translates better than hard EM.",
