@@ -48,6 +48,11 @@ def test_a_verdict_is_what_the_means_say(comparisons: tuple[Less, ...], word: st
         (Near("error", "a", "c", 2.2), "holds", "a 1.5 within 2.2 times c 2"),
         (Near("error", "c", "a", 1.3), "does not hold", "c 2 not within 1.3 times a 1.5"),
         (Near("rate", "a", "b", 1.3), "holds", "a 5 within 1.3 times b 4, one seed"),
+        (
+            Near("right", "d", "d", 1.5, other_metric="middle"),
+            "holds in part",
+            "d: right 0.45 within 1.5 times middle 0.4, seeds differ",
+        ),
         # The closest of the others decides: c, whose mean is 2.
         (Least("error", "a", ("b", "c")), "holds in part", "a 1.5 < c 2, seeds overlap"),
         (Least("error", "c", ("a", "b")), "does not hold", "c 2 >= a 1.5"),

@@ -123,8 +123,9 @@ class Near:
     Args:
         metric: Which.
         first: An arm.
-        second: Another.
+        second: Another, or the same with another metric.
         factor: The larger one is under so many times the smaller.
+        other_metric: Of the second arm; where it is not the same.
         condition: See :class:`Comparison`.
     """
 
@@ -132,6 +133,7 @@ class Near:
     first: str
     second: str
     factor: float
+    other_metric: str | None = None
     condition: bool = False
 
     def arms(self) -> set[str]:
@@ -140,19 +142,21 @@ class Near:
 
     def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
         """What came out; None where a side is missing."""
-        first, second = (
-            _counted(found, arm, self.metric, None) for arm in (self.first, self.second)
-        )
+        other = self.other_metric or self.metric
+        first = _counted(found, self.first, self.metric, None)
+        second = _counted(found, self.second, other, None)
         if not first or not second:
             return None
         means = statistics.mean(first), statistics.mean(second)
         came_out = self._near(*means)
         differ = any(self._near(one, other) != came_out for one in first for other in second)
-        told = (
-            f"{_label(self.metric, labels)}: {self.first} {means[0]:.4g} "
-            f"{'within' if came_out else 'not within'} {self.factor:g} times "
-            f"{self.second} {means[1]:.4g}"
-        )
+        label, others = _label(self.metric, labels), _label(other, labels)
+        if self.first == self.second:
+            head, one, two = self.first, label, others
+        else:
+            head, one, two = label, self.first, self.second
+        within = f"{'within' if came_out else 'not within'} {self.factor:g} times"
+        told = f"{head}: {one} {means[0]:.4g} {within} {two} {means[1]:.4g}"
         return Outcome(
             came_out=came_out,
             clear=_single(first, second) or not differ,

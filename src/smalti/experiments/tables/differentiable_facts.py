@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smalti.experiments.claims import Claim
-from smalti.experiments.comparisons import Less
+from smalti.experiments.comparisons import Near
 from smalti.experiments.table import Arm, Metric, Table, declare
 from smalti.experiments.tables.differentiable import PAPER
 from smalti.experiments.tables.small_texts import (
@@ -18,9 +18,9 @@ from smalti.experiments.tables.small_texts import (
 EQUAL = 1.001
 
 
-def _reaches(metric: str, most: str, *arms: str) -> tuple[Less, ...]:
-    """That a number of an arm is the largest that it can be."""
-    return tuple(Less(most, arm, arm, other_metric=metric, factor=EQUAL) for arm in arms)
+def _equal(metric: str, other: str, *arms: str) -> tuple[Near, ...]:
+    """That two numbers of each arm are the same."""
+    return tuple(Near(metric, arm, arm, EQUAL, other_metric=other) for arm in arms)
 
 
 # Codebooks, codewords, width. The first have as many codewords in all as a row has numbers.
@@ -51,21 +51,14 @@ declare(
             Claim(
                 "For a table of full rank it is enough to have as many codewords in all as a row "
                 "has numbers.",
-                _reaches("rank", "full_rank", *AS_MANY),
+                _equal("rank", "full_rank", *AS_MANY),
                 why="The proposition also asks that the one-hot codes have full rank, which they "
                 "can't with two groups or more: in each of D groups they add up to the same ones, "
                 "so their rank is at most D (K - 1) + 1.",
             ),
             Claim(
                 "Corrected: the rank is the least of rows, width and D (K - 1) + 1.",
-                tuple(
-                    comparison
-                    for name in (*RANKS, FEW_ROWS)
-                    for comparison in (
-                        *_reaches("rank", "formula_rank", name),
-                        *_reaches("formula_rank", "rank", name),
-                    )
-                ),
+                _equal("rank", "formula_rank", *RANKS, FEW_ROWS),
                 why="For codes and codewords in general position; codewords that are not in use "
                 "do not count.",
             ),
@@ -112,7 +105,7 @@ declare(
         claims=(
             Claim(
                 "A coded table has n D log2 K bits of codes and 32 K d bits of codewords.",
-                _reaches("ratio", "formula_ratio", *TABLES, ODD),
+                _equal("ratio", "formula_ratio", *TABLES, ODD),
                 why="What is saved agrees where the number of codewords is a power of two. Codes "
                 "of others take whole bits in a file: 5, not 4.3, with 20 codewords.",
             ),
