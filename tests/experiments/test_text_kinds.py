@@ -115,6 +115,29 @@ def test_neighbours_of_a_full_table_are_compared_with_those_of_another_start(
     assert (again["ratio"], coded["ratio"] > 1) == (1, True)
 
 
+@pytest.mark.usefixtures("penn")
+def test_neighbours_are_listed_and_codes_where_they_are_few(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "common": 20}
+    kind = kind_named("table_neighbours")
+    places = [tmp_path / name for name in ("control", "coded")]
+    for place in places:
+        place.mkdir()
+    listing = kind.measure(dict(settings), 0, places[0]).details["listing"]
+    assert listing["columns"] == ["word", "nearest in the full table", "nearest in this one"]
+    for _, *sides in listing["rows"]:
+        for side in sides:
+            cosines = [float(one.split()[1]) for one in side.split(", ")]
+            assert len(cosines) == 5
+            assert cosines == sorted(cosines, reverse=True)
+    named = [word for row in listing["rows"] for word in (row[0], row[1].split()[0])]
+    assert len(set(named)) == len(named)
+    coded = kind.measure({**settings, "embedding": CODED}, 0, places[1]).details["listing"]
+    assert coded["columns"][2:] == ["its codes", "the nearest one's"]
+    assert [row[:2] for row in coded["rows"]] == [
+        [word, near.split()[0]] for word, near, _ in listing["rows"]
+    ]
+
+
 def test_an_unknown_task_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="masked_model"):
         measured("texts", {"task": "langauge_model"}, tmp_path)

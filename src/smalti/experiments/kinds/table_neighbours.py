@@ -19,8 +19,8 @@ from smalti.experiments.kinds.texts import coded_table, learned_by, scores_of
 
 # Far from the seeds of any table: another start of the same training.
 OTHER_START = 1000
-# Pairs of words whose codes are listed.
-LISTED = 12
+# Words that are listed, and neighbours of each.
+LISTED, TOLD = 12, 5
 
 
 @kinds.register("table_neighbours")
@@ -56,7 +56,7 @@ class TableNeighbours(Kind):
                 "neighbours": numbers,
                 "full": full.outcome.as_dict(),
                 "own": own.outcome.as_dict(),
-                **({} if codes is None else _listing(codes, asked, near, own.words)),
+                "listing": _listing(codes, near, own.words),
             },
         )
 
@@ -66,19 +66,41 @@ def _codes(table: CodedTable) -> Tensor:
     return tier.codes()
 
 
-def _listing(codes: Tensor, rows: Tensor, near: Neighbours, words: Sequence[str]) -> dict[str, Any]:
-    """The codes of the pairs of words that are closest in the full table; few enough to read."""
-    if codes.shape[1] > MOST_CODES:
-        return {}
-    listed: list[list[str]] = []
+def _listing(codes: Tensor | None, near: Neighbours, words: Sequence[str]) -> dict[str, Any]:
+    """Words that are closest to another in the full table: their codes, if few, or neighbours."""
+    places = _closest(near)
+    if codes is None or codes.shape[1] > MOST_CODES:
+        columns = ["word", "nearest in the full table", "nearest in this one"]
+        sides = ((near.before, near.before_cosines), (near.after, near.after_cosines))
+        rows = [
+            [words[int(near.rows[place])], *(_told(*side, place, words) for side in sides)]
+            for place in places
+        ]
+        return {"columns": columns, "rows": rows}
+    columns = ["word", "nearest in the full table", "its codes", "the nearest one's"]
+    pairs = [(int(near.rows[place]), int(near.before[place, 0])) for place in places]
+    listed = [
+        [*(words[row] for row in pair), *(_written(codes[row]) for row in pair)] for pair in pairs
+    ]
+    return {"columns": columns, "rows": listed}
+
+
+def _closest(near: Neighbours) -> list[int]:
+    """Places of the words whose nearest one is closest, no word twice."""
+    places: list[int] = []
     told: set[int] = set()
     for place in near.before_cosines[:, 0].argsort(descending=True).tolist():
-        pair = [int(rows[place]), int(near.before[place, 0])]
-        if told.isdisjoint(pair) and len(listed) < LISTED:
-            told.update(pair)
-            listed.append([*(words[row] for row in pair), *(_written(codes[row]) for row in pair)])
-    columns = ["word", "nearest in the full table", "its codes", "the nearest one's"]
-    return {"listing": {"columns": columns, "rows": listed}}
+        pair = {int(near.rows[place]), int(near.before[place, 0])}
+        if told.isdisjoint(pair) and len(places) < LISTED:
+            told |= pair
+            places.append(place)
+    return places
+
+
+def _told(found: Tensor, cosines: Tensor, place: int, words: Sequence[str]) -> str:
+    """The first neighbours of a word with their cosines."""
+    pairs = zip(found[place, :TOLD].tolist(), cosines[place, :TOLD].tolist(), strict=True)
+    return ", ".join(f"{words[row]} {cosine:.2f}" for row, cosine in pairs)
 
 
 def _written(codes: Tensor) -> str:
