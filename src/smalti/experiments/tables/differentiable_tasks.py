@@ -128,6 +128,11 @@ declare(
                 "that are learned afterwards is not. The paper's table has 30,522 rows of width "
                 "768 and 128 x 32 codes.",
             ),
+            Claim(
+                "So it can with the paper's 128 x 32 codes.",
+                keeps("full", "softmax 128 x 32"),
+                only=("paper",),
+            ),
         ),
     )
 )

@@ -143,6 +143,15 @@ declare(
                 "both sides. Every arm has a full output layer of its own.",
             ),
             Claim(
+                "So they do on the encoder's side alone, in the paper's sizes.",
+                tuple(
+                    _matches(f"{choice}, {d} x {k}", "full")
+                    for choice in CHOICES
+                    for d, k in PUBLISHED_PAIRS
+                ),
+                only=("paper",),
+            ),
+            Claim(
                 "Centroids and softmax do equally well.",
                 (Near("bleu", "centroid, 32 x 16", "softmax, 32 x 16", 1.03),),
                 why="Up to 3 % more or less counts as equal. The softmax writes sentences that "
