@@ -30,7 +30,6 @@ FIRST_RELATIVE = Metric("first_relative_gradient_gap", "relative gap, first tent
 LAST_RELATIVE = Metric("last_relative_gradient_gap", "relative gap at the end")
 CHANGE = Metric("gradient_gap_change", "change of the gap, size of the log of last over first")
 LOSS = Metric("last_distortion", "quantization loss of a coordinate")
-OVER_TIME = OverSteps("gradient_gap", "gradient gap", log=True)
 # Places in the pool, which is ordered from wide to narrow.
 MOST_WORDS, BEST_PAIR = WIDTHS.index(1), WIDTHS.index(4)
 WATCHED: dict[str, Any] = {"watch": 64, "training.evaluate_every": 50}
@@ -86,7 +85,7 @@ declare(
         ),
         labels=_choices(),
         drawn=(
-            OVER_TIME,
+            OverSteps("gradient_gap", "gradient gap", log=True),
             OverSteps("distortion", "quantization loss of a coordinate", log=True),
             PartsOverSteps(
                 "adaptive",
@@ -144,7 +143,7 @@ declare(
         minutes={"tiny": 0.05, "laptop": 1.2, "paper": 300},
         arms=(Arm("one channel"), Arm("three equal channels", {"data.channels": 3})),
         metrics=(MSE, FIRST_GAP, LAST_GAP, CHANGE, FIRST_RELATIVE, LAST_RELATIVE),
-        drawn=(OVER_TIME,),
+        drawn=(OverSteps("gradient_gap", "gradient gap"),),
         claims=(
             Claim(
                 "With one channel the gap falls while the model learns.",
