@@ -105,7 +105,7 @@ declare(
                 "In the end the pool chooses the pair most often that is best by itself.",
                 _chosen_most("last", BEST_PAIR),
                 why="In the paper that is 16,384 x 4; here 4,096 x 16 has the lowest error. Two "
-                "codebooks share most places, others from seed to seed.",
+                "or three codebooks share most places, others from seed to seed.",
             ),
             Claim(
                 "The narrower the codewords, the lower the quantization loss.",

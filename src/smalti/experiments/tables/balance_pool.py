@@ -105,9 +105,9 @@ for _source, (_width, _fixed_error, _pool_error) in BEST.items():
                     (Less("mse", "adaptive", _best),),
                     why="Although the pool stores eight times the numbers and may use up to 19 "
                     f"bits a place where the pair has {(CAPACITY // _width).bit_length() - 1}: "
-                    "after 500 steps of 32 images two codebooks take most places, others from "
-                    "seed to seed. The paper trains 20,000 steps of 64 images. The pair is the "
-                    "paper's best; ours is another (Table 1).",
+                    "after 500 steps of 32 images two or three codebooks take most places, others "
+                    "from seed to seed. The paper trains 20,000 steps of 64 images. The pair is "
+                    "the paper's best; ours is another (Table 1).",
                 ),
                 Claim(
                     "Not in the paper: the pool beats one codebook with as many codewords and "
