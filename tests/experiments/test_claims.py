@@ -8,10 +8,14 @@ from smalti.experiments import Between, Claim, Greatest, Least, Less, Near, judg
 from smalti.experiments.comparisons import Comparison
 
 FOUND = {
-    "a": {"error": [1.0, 2.0], "rate": [5.0]},
-    "b": {"error": [3.0, 4.0], "rate": [4.0]},
-    "c": {"error": [1.9, 2.1]},
-    "d": {"left": [0.1, 0.2], "middle": [0.3, 0.5], "right": [0.6, 0.3]},
+    "a": {"error": {0: 1.0, 1: 2.0}, "rate": {0: 5.0}},
+    "b": {"error": {0: 3.0, 1: 4.0}, "rate": {0: 4.0}},
+    "c": {"error": {0: 1.9, 1: 2.1}},
+    "d": {
+        "left": {0: 0.1, 1: 0.2},
+        "middle": {0: 0.3, 1: 0.5},
+        "right": {0: 0.6, 1: 0.3},
+    },
 }
 
 
@@ -98,6 +102,32 @@ def test_a_claim_whose_premise_fails_cannot_be_tested() -> None:
     ) == (judge(Claim("", (Less("rate", "b", "a"),)), FOUND))
 
 
+@pytest.mark.parametrize(
+    ("comparison", "apart", "together"),
+    [
+        # 1 and 2 against 1.9 and 2.1: they overlap, but each seed has less.
+        (Less("error", "a", "c"), "holds in part", "holds"),
+        # 1.9 is not under 1.5 times 1, and 2.1 is under 1.5 times 2.
+        (Near("error", "a", "c", 1.5), "holds in part", "holds in part"),
+        (Least("error", "a", ("b", "c")), "holds in part", "holds"),
+        # From the mean of c, or from the same seed of it.
+        (Less("error", "a", "b", less_from="c", more_from="c"), "holds", "holds"),
+    ],
+)
+def test_paired_seeds_are_compared_one_by_one(
+    comparison: Comparison, apart: str, together: str
+) -> None:
+    claim = Claim("", (comparison,))
+    assert judge(claim, FOUND).word == apart
+    assert judge(claim, FOUND, paired=True).word == together
+
+
+def test_paired_arms_are_compared_in_the_seeds_that_both_have() -> None:
+    found = {"x": {"m": {0: 1.0, 1: 5.0}}, "y": {"m": {1: 6.0, 2: 0.0}}}
+    (line,) = judge(Claim("", (Less("m", "x", "y"),)), found, paired=True).evidence
+    assert line == "m: x 5 < y 6, one seed"
+
+
 def test_evidence_says_when_seeds_overlap() -> None:
     apart = judge(Claim("", (Less("error", "a", "b"),)), FOUND).evidence
     overlapping = judge(Claim("", (Less("error", "a", "c"),)), FOUND).evidence
@@ -111,7 +141,7 @@ def test_evidence_of_one_seed_says_so() -> None:
 
 
 def test_evidence_of_one_seed_on_one_side_says_so() -> None:
-    (line,) = judge(Claim("", (Less("error", "a", "a", other_metric="rate"),)), FOUND).evidence
+    (line,) = judge(Claim("", (Less("error", "a", "b", other_metric="rate"),)), FOUND).evidence
     assert line.endswith("2 and 1 seeds")
 
 
@@ -140,7 +170,8 @@ def test_what_cannot_be_tested_gives_its_reason() -> None:
     [
         (Less("error", "a", "b"), "error: a 1.5 < b 3.5"),
         (Less("error", "b", "a", factor=0.5), "error: b 3.5 >= 0.5 times a 1.5"),
-        (Less("error", "a", "a", other_metric="rate"), "a: error 1.5 < bits 5, 2 and 1 seeds"),
+        # Metrics of one arm are compared in the seeds that have both.
+        (Less("error", "a", "a", other_metric="rate"), "a: error 1 < bits 5, one seed"),
         (
             Less("error", "a", "b", other_metric="rate"),
             "error of a 1.5 < bits of b 4, 2 and 1 seeds",

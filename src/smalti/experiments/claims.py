@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from smalti.experiments.comparisons import Comparison, Labels, Measurements, Outcome
+from smalti.experiments.comparisons import Comparison, Labels
+from smalti.experiments.sides import Measurements, Outcome
 
 Word = Literal[
     "holds", "holds in part", "does not hold", "can't be tested here", "not measured yet"
@@ -57,19 +58,22 @@ class Verdict:
     seeds: int = 0
 
 
-def judge(claim: Claim, found: Measurements, labels: Labels | None = None) -> Verdict:
+def judge(
+    claim: Claim, found: Measurements, labels: Labels | None = None, *, paired: bool = False
+) -> Verdict:
     """The verdict of measurements.
 
     Args:
         claim: What is judged.
-        found: By arm and metric, a number for each seed.
+        found: By arm, metric and seed.
         labels: How metrics are called.
+        paired: Whether arms are compared seed by seed.
     """
     if claim.untestable is not None:
         return Verdict("can't be tested here", (claim.untestable,))
     seen: list[tuple[Comparison, Outcome]] = []
     for one in claim.comparisons():
-        outcome = one.outcome(found, labels or {})
+        outcome = one.outcome(found, labels or {}, paired=paired)
         if outcome is None:
             lacking = sorted(name for name in one.arms() if one.metric not in found.get(name, {}))
             return Verdict("not measured yet", (f"missing: {'; '.join(lacking)}",))

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-# Of one arm: a list of measurements, one a seed, for each metric.
-Measurements = Mapping[str, Mapping[str, Sequence[float]]]
+from smalti.experiments.sides import Measurements, Outcome, counted, sides
+
 # How metrics are called.
 Labels = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What measurements say of a comparison.
-
-    Args:
-        came_out: Whether means say so.
-        clear: Whether all seeds say what the means say; one seed on each side always does.
-        seeds: Of the side that has fewer.
-        told: All of it in a line.
-    """
-
-    came_out: bool
-    clear: bool
-    seeds: int
-    told: str
 
 
 class Comparison(Protocol):
@@ -48,8 +31,17 @@ class Comparison(Protocol):
     def arms(self) -> set[str]:
         """All that are compared."""
 
-    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
-        """What came out; None where a side is missing."""
+    def outcome(
+        self, found: Measurements, labels: Labels, *, paired: bool = False
+    ) -> Outcome | None:
+        """What came out; None where a side is missing.
+
+        Args:
+            found: What was measured.
+            labels: How metrics are called.
+            paired: Whether arms of one seed share what is left to chance: then seeds are compared
+                one by one. Metrics of one arm always are.
+        """
 
 
 @dataclass(frozen=True)
@@ -81,23 +73,23 @@ class Less:
         named = (self.less, self.more, self.less_from, self.more_from)
         return {name for name in named if name is not None}
 
-    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+    def outcome(
+        self, found: Measurements, labels: Labels, *, paired: bool = False
+    ) -> Outcome | None:
         """What came out; None where a side is missing."""
         other = self.other_metric or self.metric
-        small = _counted(found, self.less, self.metric, self.less_from)
-        large = _counted(found, self.more, other, self.more_from)
-        if not small or not large:
+        paired = paired or len(self.arms()) == 1
+        small = counted(found, self.less, self.metric, self.less_from, paired)
+        large = counted(found, self.more, other, self.more_from, paired)
+        both = sides(small, {seed: self.factor * large[seed] for seed in large}, paired=paired)
+        if both is None:
             return None
-        scaled = [self.factor * value for value in large]
-        overlaps = max(small) >= min(scaled) and max(scaled) >= min(small)
-        means = statistics.mean(small), statistics.mean(scaled)
-        return Outcome(
-            came_out=means[0] < means[1],
-            clear=_single(small, large) or not overlaps,
-            seeds=min(len(small), len(large)),
-            told=_with_seeds(
-                self._told(*means, labels), small, large, "seeds overlap" if overlaps else ""
-            ),
+        means = both.means()
+        return both.outcome(
+            means[0] < means[1],
+            lambda one, other: one < other,
+            self._told(*means, labels),
+            ranges=True,
         )
 
     def _told(self, small: float, scaled: float, labels: Labels) -> str:
@@ -140,16 +132,18 @@ class Near:
         """Both."""
         return {self.first, self.second}
 
-    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+    def outcome(
+        self, found: Measurements, labels: Labels, *, paired: bool = False
+    ) -> Outcome | None:
         """What came out; None where a side is missing."""
         other = self.other_metric or self.metric
-        first = _counted(found, self.first, self.metric, None)
-        second = _counted(found, self.second, other, None)
-        if not first or not second:
+        paired = paired or self.first == self.second
+        first = counted(found, self.first, self.metric, None, paired)
+        both = sides(first, counted(found, self.second, other, None, paired), paired=paired)
+        if both is None:
             return None
-        means = statistics.mean(first), statistics.mean(second)
+        means = both.means()
         came_out = self._near(*means)
-        differ = any(self._near(one, other) != came_out for one in first for other in second)
         label, others = _label(self.metric, labels), _label(other, labels)
         if self.first == self.second:
             head, one, two = self.first, label, others
@@ -157,12 +151,7 @@ class Near:
             head, one, two = label, self.first, self.second
         within = f"{'within' if came_out else 'not within'} {self.factor:g} times"
         told = f"{head}: {one} {means[0]:.4g} {within} {two} {means[1]:.4g}"
-        return Outcome(
-            came_out=came_out,
-            clear=_single(first, second) or not differ,
-            seeds=min(len(first), len(second)),
-            told=_with_seeds(told, first, second, "seeds differ" if differ else ""),
-        )
+        return both.outcome(came_out, self._near, told)
 
     def _near(self, one: float, other: float) -> bool:
         return max(one, other) < self.factor * min(one, other)
@@ -188,13 +177,15 @@ class Least:
         """All that are compared."""
         return {self.arm, *self.others}
 
-    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+    def outcome(
+        self, found: Measurements, labels: Labels, *, paired: bool = False
+    ) -> Outcome | None:
         """What came out; None where an arm is missing."""
-        theirs = {other: found.get(other, {}).get(self.metric, ()) for other in self.others}
+        theirs = {other: found.get(other, {}).get(self.metric, {}) for other in self.others}
         if not all(theirs.values()):
             return None
-        closest = min(theirs, key=lambda other: statistics.mean(theirs[other]))
-        return Less(self.metric, self.arm, closest).outcome(found, labels)
+        closest = min(theirs, key=lambda other: statistics.mean(theirs[other].values()))
+        return Less(self.metric, self.arm, closest).outcome(found, labels, paired=paired)
 
 
 @dataclass(frozen=True)
@@ -217,13 +208,16 @@ class Greatest:
         """The one."""
         return {self.arm}
 
-    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+    def outcome(
+        self, found: Measurements, labels: Labels, *, paired: bool = False
+    ) -> Outcome | None:
         """What came out; None where a metric is missing."""
-        own = {other: found.get(self.arm, {}).get(other, ()) for other in self.others}
+        own = {other: found.get(self.arm, {}).get(other, {}) for other in self.others}
         if not all(own.values()):
             return None
-        largest = max(own, key=lambda other: statistics.mean(own[other]))
-        return Less(largest, self.arm, self.arm, other_metric=self.metric).outcome(found, labels)
+        largest = max(own, key=lambda other: statistics.mean(own[other].values()))
+        compared = Less(largest, self.arm, self.arm, other_metric=self.metric)
+        return compared.outcome(found, labels, paired=paired)
 
 
 @dataclass(frozen=True)
@@ -248,51 +242,26 @@ class Between:
         """The one."""
         return {self.arm}
 
-    def outcome(self, found: Measurements, labels: Labels) -> Outcome | None:
+    def outcome(
+        self, found: Measurements, labels: Labels, *, paired: bool = False
+    ) -> Outcome | None:
         """What came out; None where the arm is missing."""
-        own = _counted(found, self.arm, self.metric, None)
-        if not own:
+        del paired  # There is one arm.
+        own = found.get(self.arm, {}).get(self.metric, {})
+        both = sides(own, own, paired=True)
+        if both is None:
             return None
-        mean = statistics.mean(own)
+        mean, _ = both.means()
         came_out = self._between(mean)
-        differ = any(self._between(value) != came_out for value in own)
         limits = [f"above {self.least:g}"] if self.least > -math.inf else []
         limits += [f"below {self.most:g}"] if self.most < math.inf else []
         told = f"{_label(self.metric, labels)}: {self.arm} {mean:.4g}"
         told = f"{told}, {'' if came_out else 'not '}{' and '.join(limits)}"
-        return Outcome(
-            came_out=came_out,
-            clear=not differ,
-            seeds=len(own),
-            told=_with_seeds(told, own, own, "seeds differ" if differ else ""),
-        )
+        return both.outcome(came_out, lambda one, _: self._between(one), told)
 
     def _between(self, value: float) -> bool:
         return self.least < value < self.most
 
 
-def _counted(found: Measurements, arm: str, metric: str, start: str | None) -> Sequence[float]:
-    """The measurements of an arm, or how far they are above the mean of another."""
-    own = found.get(arm, {}).get(metric, ())
-    if start is None:
-        return own
-    theirs = found.get(start, {}).get(metric, ())
-    return [value - statistics.mean(theirs) for value in own] if theirs else ()
-
-
-def _single(first: Sequence[float], second: Sequence[float]) -> bool:
-    return len(first) == len(second) == 1
-
-
 def _label(metric: str | None, labels: Labels) -> str:
     return "" if metric is None else labels.get(metric, metric.replace("_", " "))
-
-
-def _with_seeds(told: str, first: Sequence[float], second: Sequence[float], unsure: str) -> str:
-    """The line, with a word on how sure it is."""
-    if _single(first, second):
-        return f"{told}, one seed"
-    words = [unsure] if unsure else []
-    if 1 in (len(first), len(second)):
-        words.append(f"{len(first)} and {len(second)} seeds")
-    return ", ".join([told, " of ".join(words)]) if words else told

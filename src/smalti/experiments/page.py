@@ -21,6 +21,7 @@ edit it. Each table names its scale: `laptop` is sized for two cores, so absolut
 from the papers', and only what is compared within a table can be trusted. Numbers are means over
 seeds, with the standard deviation in brackets. A claim holds where all of its comparisons come
 out and no seeds overlap, and in part where some do or only means come out in the right order.
+Arms that share a fine-tuned model, and metrics of one arm, are compared seed by seed.
 A claim can't be tested where its data are not to be had, or where what it takes is not so, such
 as models that have learned something. The column of seeds has the fewest of the arms that are
 compared: with one, a verdict is a first finding. What is not in a paper is our own question.

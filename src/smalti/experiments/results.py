@@ -112,15 +112,14 @@ def read_results(
     return found
 
 
-def measurements(found: Mapping[str, list[Result]]) -> dict[str, dict[str, list[float]]]:
-    """By arm and metric, a number a seed."""
-    made: dict[str, dict[str, list[float]]] = {}
+def measurements(found: Mapping[str, list[Result]]) -> dict[str, dict[str, dict[int, float]]]:
+    """By arm, metric and seed."""
+    made: dict[str, dict[str, dict[int, float]]] = {}
     for arm, results in found.items():
-        names = dict.fromkeys(name for result in results for name in result.metrics)
-        made[arm] = {
-            name: [result.metrics[name] for result in results if name in result.metrics]
-            for name in names
-        }
+        own = made.setdefault(arm, {})
+        for result in results:
+            for name, value in result.metrics.items():
+                own.setdefault(name, {})[result.seed] = value
     return made
 
 

@@ -35,7 +35,7 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
                 "arm": arm.name,
                 "seeds": len(results.get(arm.name, ())),
                 "metrics": {
-                    metric.name: _mean_and_spread(own.get(metric.name, []))
+                    metric.name: _mean_and_spread([*own.get(metric.name, {}).values()])
                     for metric in table.metrics
                 },
                 "reported": dict(arm.reported),
@@ -43,7 +43,10 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
                 "seconds": _mean([result.seconds for result in results.get(arm.name, ())]),
             }
         )
-    verdicts = [(claim, judge(claim, found, labels)) for claim in table.claims_at(scale)]
+    verdicts = [
+        (claim, judge(claim, found, labels, paired=table.paired))
+        for claim in table.claims_at(scale)
+    ]
     return {
         "table": table.name,
         "paper": table.paper,

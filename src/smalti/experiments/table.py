@@ -73,6 +73,8 @@ class Table:
         minutes: What an arm takes at a scale, about.
         unit: What the paper's numbers are measured in, where it is not ours.
         drawn: Its figures.
+        paired: Whether arms of one seed share what is left to chance, such as a fine-tuned model
+            in which one table after the other is put: then seeds are compared one by one.
         labels: What metrics are called that claims compare and that have no column.
         untestable: Why nothing can be measured here; None where it can.
     """
@@ -91,6 +93,7 @@ class Table:
     minutes: Mapping[Scale, float] = field(default_factory=dict)
     unit: str = ""
     drawn: tuple[Drawn, ...] = ()
+    paired: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     untestable: str | None = None
 

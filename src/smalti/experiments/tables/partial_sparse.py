@@ -101,6 +101,7 @@ declare(
         "Japanese",
         title="Sparse codes of rare rows and their baselines, by the share of seen rows kept",
         kind="fine_tuned",
+        paired=True,
         base=FINE_TUNED,
         # Many tables are measured: in the precision of fine-tuning that takes half of the time.
         scales={**SCALES, "laptop": {**SCALES["laptop"], "measured_in": "bf16"}},

@@ -98,6 +98,7 @@ declare(
         title="Product and residual codes and what `smalti compress` finds, at the paper's bytes "
         "and at a fifth of them",
         kind="fine_tuned",
+        paired=True,
         base=FINE_TUNED,
         scales=SCALES,
         seeds={"paper": 3},
