@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smalti.experiments.comparisons import Less
+from smalti.experiments.comparisons import Between, Comparison, Less
 from smalti.experiments.table import Metric
 
 PERPLEXITY = Metric("perplexity", "test perplexity")
@@ -52,14 +52,14 @@ LEAST_RATIO = 14
 NEGLIGIBLE = 1.02
 
 
-def keeps(full: str, *arms: str) -> tuple[Less, ...]:
+def keeps(full: str, *arms: str) -> tuple[Comparison, ...]:
     """That arms are much smaller than a full table, and no worse in perplexity."""
     return tuple(
         comparison
         for arm in arms
         for comparison in (
             Less("perplexity", arm, full, factor=NEGLIGIBLE),
-            Less("ratio", full, arm, factor=1 / LEAST_RATIO, condition=True),
+            Between("ratio", arm, least=LEAST_RATIO, condition=True),
         )
     )
 
