@@ -64,6 +64,13 @@ def test_finished_work_is_skipped_and_the_same_seed_gives_the_same_numbers(
     assert not any(work.rglob("*.safetensors"))
 
 
+def test_a_first_run_does_not_look_for_checkpoints(
+    folders: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_table(TABLE, "tiny", *folders, ARM.name)
+    assert "checkpoint" not in capfd.readouterr().err
+
+
 def test_an_arm_that_stands_in_two_tables_runs_once(folders: tuple[Path, Path]) -> None:
     results, work = folders
     (first,) = run_table(TABLE, "tiny", results, work, ARM.name)
@@ -87,7 +94,7 @@ def test_an_arm_that_another_process_is_at_is_left_to_it(folders: tuple[Path, Pa
         assert run_table(TABLE, "tiny", results, work, ARM.name, tell=told.append) == []
     assert told[-1] == "depthwise-codes: another process is at depthwise 5 x 64, seed 0"
     assert len(run_table(TABLE, "tiny", results, work, ARM.name)) == 1
-    assert not list(work.rglob("*.lock"))
+    assert not [path for path in work.rglob("*") if path.is_file()]
 
 
 def test_all_tables_have_their_first_seed_before_any_has_its_second(

@@ -1,4 +1,4 @@
-"""Who worked on a run and for how long: kept beside its checkpoints, across interruptions."""
+"""Who worked on a run and for how long: kept beside its folder, across interruptions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smalti.artifacts import write_file
-
-NAME = "attempts.json"
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,15 @@ class Earlier:
     sources: tuple[str, ...]
 
 
+def attempts_file(place: Path) -> Path:
+    """Where the attempts at a run are noted: not in its folder, which is empty at first.
+
+    Args:
+        place: The run's folder.
+    """
+    return place.with_name(f"{place.name}.attempts.json")
+
+
 def begin_attempt(place: Path, source: str) -> Earlier:
     """Note that a run begins, or goes on, and say what is there already.
 
@@ -33,7 +40,7 @@ def begin_attempt(place: Path, source: str) -> Earlier:
         place: Where the run keeps its checkpoints.
         source: Hash of the source that runs it now.
     """
-    path = place / NAME
+    path = attempts_file(place)
     kept = json.loads(path.read_text()) if path.exists() else []
     if kept and kept[-1]["seconds"] is None:
         # A killed process says nothing: its last file tells how far it came.
@@ -48,5 +55,5 @@ def begin_attempt(place: Path, source: str) -> Earlier:
 
 
 def _last_written(place: Path) -> float:
-    files = (path for path in place.rglob("*") if path.is_file() and path.name != NAME)
+    files = (path for path in place.rglob("*") if path.is_file())
     return max((path.stat().st_mtime for path in files), default=0.0)

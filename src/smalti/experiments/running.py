@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from smalti.errors import ConfigError, DataError, MissingExtraError, require
-from smalti.experiments.attempts import begin_attempt
+from smalti.experiments.attempts import attempts_file, begin_attempt
 from smalti.experiments.kinds import kind_named
 from smalti.experiments.results import (
     Result,
@@ -158,6 +158,7 @@ def _claimed(place: Path) -> Iterator[bool]:
     try:
         yield True
         shutil.rmtree(place, ignore_errors=True)
+        attempts_file(place).unlink(missing_ok=True)
         Path(lock.lock_file).unlink(missing_ok=True)
     finally:
         lock.release()
