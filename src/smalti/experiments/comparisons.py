@@ -89,7 +89,7 @@ class Less:
             means[0] < means[1],
             lambda one, other: one < other,
             self._told(*means, labels),
-            ranges=True,
+            ordered=True,
         )
 
     def _told(self, small: float, scaled: float, labels: Labels) -> str:

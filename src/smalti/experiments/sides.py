@@ -53,7 +53,7 @@ class Sides:
         says: Callable[[float, float], bool],
         told: str,
         *,
-        ranges: bool = False,
+        ordered: bool = False,
     ) -> Outcome:
         """What came out, and whether all seeds agree.
 
@@ -61,19 +61,21 @@ class Sides:
             came_out: What the means say.
             says: The same of two seeds.
             told: In a line.
-            ranges: Whether seeds that are equal count as overlapping, too.
+            ordered: Whether one side is said to be above the other: then sides that are not
+                paired overlap, and do so where seeds are equal, too.
         """
+        ranges = ordered and not self.paired
         if self.paired:
             pairs = list(zip(self.first, self.second, strict=True))
         else:
             pairs = [(one, other) for one in self.first for other in self.second]
-        differ = any(says(one, other) != came_out for one, other in pairs)
-        if ranges and not self.paired:
-            differ = differ or any(one == other for one, other in pairs)
+        differ = any(
+            says(one, other) != came_out or (ranges and one == other) for one, other in pairs
+        )
         counts = len(self.first), len(self.second)
         words = []
         if counts != (1, 1) and differ:
-            words.append("seeds overlap" if ranges and not self.paired else "seeds differ")
+            words.append("seeds overlap" if ranges else "seeds differ")
         if counts == (1, 1):
             words.append("one seed")
         elif 1 in counts:
