@@ -48,14 +48,18 @@ def test_a_verdict_is_what_the_means_say(comparisons: tuple[Less, ...], word: st
     ("comparison", "word", "line"),
     [
         # By hand: 2 over 1.5 is 1.33; of the seeds 2.1 is over 1.4 times 1 away.
-        (Near("error", "a", "c", 1.4), "holds in part", "a 1.5 within 1.4 times c 2, seeds differ"),
-        (Near("error", "a", "c", 2.2), "holds", "a 1.5 within 2.2 times c 2"),
-        (Near("error", "c", "a", 1.3), "does not hold", "c 2 not within 1.3 times a 1.5"),
-        (Near("rate", "a", "b", 1.3), "holds", "a 5 within 1.3 times b 4, one seed"),
+        (
+            Near("error", "a", "c", 1.4),
+            "holds in part",
+            "a 1.5 within a factor of 1.4 of c 2, seeds differ",
+        ),
+        (Near("error", "a", "c", 2.2), "holds", "a 1.5 within a factor of 2.2 of c 2"),
+        (Near("error", "c", "a", 1.3), "does not hold", "c 2 not within a factor of 1.3 of a 1.5"),
+        (Near("rate", "a", "b", 1.3), "holds", "a 5 within a factor of 1.3 of b 4, one seed"),
         (
             Near("right", "d", "d", 1.5, other_metric="middle"),
             "holds in part",
-            "d: right 0.45 within 1.5 times middle 0.4, seeds differ",
+            "d: right 0.45 within a factor of 1.5 of middle 0.4, seeds differ",
         ),
         # The closest of the others decides: c, whose mean is 2.
         (Least("error", "a", ("b", "c")), "holds in part", "a 1.5 < c 2, seeds overlap"),
@@ -169,7 +173,7 @@ def test_what_cannot_be_tested_gives_its_reason() -> None:
     ("comparison", "line"),
     [
         (Less("error", "a", "b"), "error: a 1.5 < b 3.5"),
-        (Less("error", "b", "a", factor=0.5), "error: b 3.5 >= 0.5 times a 1.5"),
+        (Less("error", "b", "a", factor=0.5), "error: 2 times b 3.5 >= a 1.5"),
         # Metrics of one arm are compared in the seeds that have both.
         (Less("error", "a", "a", other_metric="rate"), "a: error 1 < bits 5, one seed"),
         (

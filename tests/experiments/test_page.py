@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from smalti.analysis.figures import Lines, Scatter
 from smalti.cli.main import app
-from smalti.errors import ArtifactError, ConfigError
+from smalti.errors import ArtifactError, ConfigError, SmaltiError
 from smalti.experiments import Result, known_tables, table_named
 from smalti.experiments.drawings import drawings, figures_of
 from smalti.experiments.figures import Against, ByArm, OverSteps, PartsOverSteps
@@ -38,6 +39,7 @@ def add_results(folder: Path, arm: str, numbers: list[float], **details: Any) ->
             spec_hash=TABLE.spec_hash(own, "laptop"),
             source_hash="",
             metrics={"bits_per_dim": number, "mse": number / 10},
+            timings={},
             details=details,
             seconds=1.0,
             machine={},
@@ -144,16 +146,32 @@ def test_the_html_page_has_a_chapter_a_paper_and_the_same_verdicts(tmp_path: Pat
     assert "not measured yet" in text
 
 
-def test_the_command_writes_one_html_file_and_not_over_another(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
+@pytest.mark.parametrize("name", ["page.html", "page.md"])
+def test_the_command_writes_a_page_and_not_over_another_file(tmp_path: Path, name: str) -> None:
+    page = tmp_path / name
     asked = ["reproduce", "--results", str(tmp_path), "--page", str(page)]
     assert CliRunner().invoke(app, asked).exit_code == 0
-    assert "<title>What the papers say" in page.read_text()
+    assert "What the papers say" in page.read_text()
     assert CliRunner().invoke(app, asked).exit_code == 0
     page.write_text("mine")
     answer = CliRunner().invoke(app, asked)
     assert isinstance(answer.exception, ArtifactError)
     assert page.read_text() == "mine"
+
+
+def test_a_page_is_markdown_or_html_and_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "figures").touch()
+    os.mkfifo(tmp_path / "pipe.md")
+    for name, why in [
+        ("page.txt", "a page ends in"),
+        ("page.md", "figures is a file"),
+        ("pipe.md", "can't write the file"),
+    ]:
+        asked = ["reproduce", "--results", str(tmp_path), "--page", str(tmp_path / name)]
+        answer = CliRunner().invoke(app, asked)
+        assert isinstance(answer.exception, SmaltiError)
+        assert why in str(answer.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "pipe.md"]
 
 
 def test_a_table_without_results_says_what_runs_it(tmp_path: Path) -> None:

@@ -90,7 +90,9 @@ def check_file(path: Path, holds: str | None = None) -> None:
             ours = False
         require(ours, f"{path} holds something else: choose another file", ArtifactError)
     require(
-        not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK),
+        (path.is_file() or not path.exists())
+        and path.parent.is_dir()
+        and os.access(path.parent, os.W_OK),
         f"can't write the file {path}: name one in a directory that can be written to",
         ArtifactError,
     )

@@ -9,7 +9,8 @@ import typer
 
 from smalti.cli.options import use_threads
 from smalti.cli.output import AsJson, check_file, show, tell
-from smalti.errors import ConfigError
+from smalti.errors import ConfigError, require
+from smalti.together import is_first
 
 
 def reproduce(
@@ -19,7 +20,7 @@ def reproduce(
         typer.Option(help="Seconds, minutes an arm on two cores, or the published setting."),
     ] = "laptop",
     arm: Annotated[str | None, typer.Option(help="Only this row.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Only this seed.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Only this seed.")] = None,
     results: Annotated[Path, typer.Option(help="Where results lie.")] = Path("results"),
     work: Annotated[Path, typer.Option(help="Where unfinished runs lie.")] = Path("runs/reproduce"),
     every: Annotated[
@@ -57,41 +58,52 @@ def reproduce(
         raise ConfigError("name a table, or use --all, --list or --page FILE; one of them")
     if name is None and (arm is not None or seed is not None or show_only):
         raise ConfigError("--arm, --seed and --show are for one table: name it")
+    if show_only and (arm is not None or seed is not None):
+        raise ConfigError("--show prints a whole table: leave --arm and --seed out")
+    for folder in (results, work):
+        require(not folder.exists() or folder.is_dir(), f"{folder} is a file: name a folder")
     # Results say with how many threads they were made: the same number gives the same metrics.
     use_threads(threads if threads is not None or scale == "paper" else 1)
+    table = None if name is None else table_named(name)
     if every:
-        lacking = run_all(known_tables(), scale, results, work, tell=lambda line: tell([line]))
-        tell([f"{table} was left out: {why}" for table, why in lacking.items()])
-    if listed or every:
-        show([state(table, scale, results) for table in known_tables()], as_json, whole=True)
+        lacking = run_all(known_tables(), scale, results, work, tell=_told)
+        for left_out, why in lacking.items():
+            _told(f"{left_out} was left out: {why}")
+    elif table is not None and not show_only:
+        run_table(table, scale, results, work, arm, seed, tell=_told)
+    # Of several processes one has the word.
+    if not is_first():
         return
     if page is not None:
         _write_page(page, scale, results)
         show({"page": str(page)}, as_json)
-        return
-    assert name is not None  # checked above
-    table = table_named(name)
-    if not show_only:
-        run_table(table, scale, results, work, arm, seed, tell=lambda line: tell([line]))
-    content = summary(table, scale, results)
-    if as_json:
-        show(content, as_json)
-        return
-    _print(content)
+    elif table is None:
+        show([state(one, scale, results) for one in known_tables()], as_json, whole=True)
+    elif as_json:
+        show(summary(table, scale, results), as_json)
+    else:
+        _print(summary(table, scale, results))
+
+
+def _told(line: str) -> None:
+    if is_first():
+        tell([line])
 
 
 def _write_page(path: Path, scale: Literal["tiny", "laptop", "paper"], results: Path) -> None:
     from smalti import report
     from smalti.experiments import known_tables
-    from smalti.experiments.page import write_page
+    from smalti.experiments.page import check_page, write_page
     from smalti.experiments.report_page import report_of
 
     if path.suffix == ".html":
         report.check_page(path)
         report.write_page(report_of(known_tables(), scale, results), path)
-    else:
-        check_file(path)
-        write_page(path, known_tables(), scale, results)
+        return
+    require(path.suffix == ".md", f"can't write {path}: a page ends in .md or in .html")
+    check_file(path)
+    check_page(path)
+    write_page(path, known_tables(), scale, results)
 
 
 def _print(content: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from smalti.cli.options import Threads, use_threads
 from smalti.cli.output import AsJson, show
 from smalti.cli.reporting import WithPage, page_beside
 from smalti.errors import ConfigError, UnknownSettingError
+from smalti.together import is_first
 
 if TYPE_CHECKING:
     from smalti.training import TrainingOutcome
@@ -44,8 +45,6 @@ def train(
 
     Example: smalti train configs/digits.yaml -o runs/digits
     """
-    import os
-
     from smalti.artifacts import PAGE
     from smalti.recipes.configs import read_config, train_config
 
@@ -56,7 +55,7 @@ def train(
         outcome = train_config(seeded, output, resume)
     except UnknownSettingError as error:
         raise ConfigError(f"{error}{_remedy(error, changes or ())}") from error
-    if os.environ.get("RANK", "0") == "0":
+    if is_first():
         stages = {name: _figures(stage) for name, stage in outcome.stages.items()}
         if figures := getattr(outcome, "figures", None):
             stages["decoding"] = dict(figures)

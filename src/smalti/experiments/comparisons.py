@@ -96,16 +96,19 @@ class Less:
         sign = "<" if small < scaled else ">=" if scaled < small else "="
         large = scaled / self.factor
         label, other = (_label(name, labels) for name in (self.metric, self.other_metric))
-        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        times = f"{self.factor:g} times " if self.factor > 1 else ""
+        # "Twice one is less than the other" is easier to read than "one is less than 0.5 times".
+        our_times = f"{1 / self.factor:.3g} times " if self.factor < 1 else ""
         less, more = (
             arm if start is None else f"{arm} over {start}"
             for arm, start in ((self.less, self.less_from), (self.more, self.more_from))
         )
+        one, two = f"{small:.4g} {sign}", f"{large:.4g}"
         if less == more:
-            return f"{less}: {label} {small:.4g} {sign} {times}{other or label} {large:.4g}"
+            return f"{less}: {our_times}{label} {one} {times}{other or label} {two}"
         if other and other != label:
-            return f"{label} of {less} {small:.4g} {sign} {times}{other} of {more} {large:.4g}"
-        return f"{label}: {less} {small:.4g} {sign} {times}{more} {large:.4g}"
+            return f"{our_times}{label} of {less} {one} {times}{other} of {more} {two}"
+        return f"{label}: {our_times}{less} {one} {times}{more} {two}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class Near:
             head, one, two = self.first, label, others
         else:
             head, one, two = label, self.first, self.second
-        within = f"{'within' if came_out else 'not within'} {self.factor:g} times"
+        within = f"{'within' if came_out else 'not within'} a factor of {self.factor:g} of"
         told = f"{head}: {one} {means[0]:.4g} {within} {two} {means[1]:.4g}"
         return both.outcome(came_out, self._near, told)
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from smalti.analysis.figures import Figure
 from smalti.artifacts import write_file
+from smalti.errors import ArtifactError, require
 from smalti.experiments.claims import Word
 from smalti.experiments.drawings import FOLDER, drawings, figures_of
 from smalti.experiments.summary import shown, summary
@@ -21,6 +22,7 @@ edit it. Each table names its scale: `laptop` is sized for two cores, so absolut
 from the papers', and only what is compared within a table can be trusted. Numbers are means over
 seeds, with the standard deviation in brackets. A claim holds where all of its comparisons come
 out and no seeds overlap, and in part where some do or only means come out in the right order.
+A claim has to show itself: where no mean comes out it does not hold, whether or not seeds overlap.
 Arms that share a fine-tuned model, and metrics of one arm, are compared seed by seed.
 A claim can't be tested where its data are not to be had, or where what it takes is not so, such
 as models that have learned something. The column of seeds has the fewest of the arms that are
@@ -30,6 +32,26 @@ What is wrong or silent in the papers beside their tables is in
 """
 # Of verdicts: what was found out comes first.
 ORDER: tuple[Word, ...] = get_args(Word)
+
+
+def check_page(path: Path) -> None:
+    """Refuse a place where something else than such a page and its figures would be lost.
+
+    Args:
+        path: Of the page.
+    """
+    opening = OPENING.partition("\n")[0]
+    require(
+        not path.exists() or path.read_text(errors="replace").startswith(opening),
+        f"{path} holds something else: choose another file",
+        ArtifactError,
+    )
+    figures = path.parent / FOLDER
+    require(
+        not figures.exists() or figures.is_dir(),
+        f"can't write figures beside {path}: {figures} is a file",
+        ArtifactError,
+    )
 
 
 def write_page(path: Path, tables: Iterable[Table], scale: Scale, folder: Path) -> None:

@@ -11,14 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 import smalti
 from smalti.artifacts import versions, write_file
 from smalti.errors import ArtifactError, require
 from smalti.experiments.table import Arm, Scale, Table
 
-FORMAT = 1
+FORMAT = 2
 # Whose versions change numbers.
 PACKAGES = ("transformers", "tokenizers", "sacrebleu")
 
@@ -36,12 +38,18 @@ class Result:
         spec_hash: Of the kind and the settings.
         source_hash: Of the source that ran; where interrupted work went on with another
             source, of each, joined by a plus.
-        metrics: What was measured.
+        metrics: What was measured; the same seed on the same machine gives the same.
+        timings: What took how long, and what follows from it.
         details: Figures over training and the like, for pictures.
         seconds: Of the run, with those of interrupted attempts that it went on from.
         machine: Processor, threads, system.
         versions: Of the packages that matter.
     """
+
+    # A file that was edited by hand is read with care.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        strict=True, allow_inf_nan=False, revalidate_instances="always"
+    )
 
     table: str
     arm: str
@@ -51,6 +59,7 @@ class Result:
     spec_hash: str
     source_hash: str
     metrics: Mapping[str, float]
+    timings: Mapping[str, float]
     details: Mapping[str, Any]
     seconds: float
     machine: Mapping[str, Any]
@@ -82,7 +91,7 @@ def read_result(path: Path) -> Result:
     try:
         content = json.loads(path.read_text())
         version = content.pop("format")
-    except (OSError, ValueError, AttributeError, KeyError) as error:
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise ArtifactError(f"{path} is not a result: {error}; remove it") from error
     require(
         version == FORMAT,
@@ -91,8 +100,8 @@ def read_result(path: Path) -> Result:
         ArtifactError,
     )
     try:
-        return Result(**content)
-    except TypeError as error:
+        return TypeAdapter(Result).validate_python(Result(**content))
+    except (TypeError, ValidationError) as error:
         raise ArtifactError(f"{path} is not a whole result: {error}; remove it") from error
 
 
@@ -108,6 +117,11 @@ def read_results(
         for path in sorted((folder / table.name / scale).glob(f"{file_name(arm.name)}.*.json")):
             result = read_result(path)
             if result.spec_hash == table.spec_hash(arm, scale) and result.arm == arm.name:
+                require(
+                    path == result_path(folder, table, arm, scale, result.seed),
+                    f"{path} has another name than a result of seed {result.seed}; remove it",
+                    ArtifactError,
+                )
                 found.setdefault(arm.name, []).append(result)
     return found
 
@@ -118,7 +132,7 @@ def measurements(found: Mapping[str, list[Result]]) -> dict[str, dict[str, dict[
     for arm, results in found.items():
         own = made.setdefault(arm, {})
         for result in results:
-            for name, value in result.metrics.items():
+            for name, value in {**result.metrics, **result.timings}.items():
                 own.setdefault(name, {})[result.seed] = value
     return made
 

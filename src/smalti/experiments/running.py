@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
-from smalti.errors import ConfigError, DataError, MissingExtraError, require
-from smalti.experiments.attempts import attempts_file, begin_attempt
+from smalti.errors import ArtifactError, ConfigError, DataError, MissingExtraError, require
+from smalti.experiments.attempts import Earlier, attempts_file, begin_attempt
 from smalti.experiments.kinds import kind_named
 from smalti.experiments.results import (
     Result,
@@ -25,6 +25,7 @@ from smalti.experiments.results import (
     write_result,
 )
 from smalti.experiments.table import Arm, Scale, Table
+from smalti.together import agreed, are_several, is_first, locked, meet
 
 Job = tuple[Arm, int]
 
@@ -73,7 +74,8 @@ def run_table(
     """Run what is missing and write a result after each.
 
     An arm that another table has run with the very same settings is not run again, and one that
-    another process is at is left to it: several commands at once share the work.
+    another process is at is left to it: several commands at once share the work. Processes that
+    accelerate started together work on one arm at a time; the first of them writes.
 
     Args:
         table: What to run.
@@ -89,15 +91,19 @@ def run_table(
     """
     if table.untestable is not None:
         raise ConfigError(f"{table.name} can't be tested here: {table.untestable}")
+    if reason := _refused(table):
+        raise ConfigError(reason)
     made = []
-    jobs = missing(table, scale, folder, arm, seed)
+    jobs = agreed(missing(table, scale, folder, arm, seed))
+    if jobs:
+        _require_folders(folder, work)
     for number, (one, own_seed) in enumerate(jobs, start=1):
         if tell is not None:
             tell(f"{table.name}, {scale}: {one.name}, seed {own_seed} ({number} of {len(jobs)})")
-        known = measured_elsewhere(folder, scale, own_seed, table.spec_hash(one, scale))
+        known = agreed(measured_elsewhere(folder, scale, own_seed, table.spec_hash(one, scale)))
         if known is not None:
             made.append(replace(known, table=table.name, arm=one.name))
-            write_result(folder, table, one, made[-1])
+            _write(folder, table, one, made[-1])
             continue
         # The hash keeps checkpoints of other settings apart.
         name = f"{file_name(one.name)}.{own_seed}.{table.spec_hash(one, scale)}"
@@ -106,9 +112,9 @@ def run_table(
             if not ours and tell is not None:
                 tell(f"{table.name}: another process is at {one.name}, seed {own_seed}")
             # It may have been finished by another while this one was busy.
-            if ours and not is_done(folder, table, one, scale, own_seed):
+            if ours and not agreed(is_done(folder, table, one, scale, own_seed)):
                 made.append(_measured(table, one, scale, own_seed, place))
-                write_result(folder, table, one, made[-1])
+                _write(folder, table, one, made[-1])
     return made
 
 
@@ -129,7 +135,7 @@ def run_all(
         tell: Called with a line before each run.
 
     Returns:
-        What a table lacks, a data set or a package, by its name; the others ran.
+        What is in a table's way, such as a data set that is missing, by its name; the others ran.
     """
     testable = [table for table in tables if table.untestable is None]
     order = sorted(testable, key=lambda table: table.minutes.get(scale, 0.0))
@@ -138,9 +144,12 @@ def run_all(
         for table in order:
             if table.name in lacking or seed not in table.seeds_at(scale):
                 continue
+            if reason := _refused(table):
+                lacking[table.name] = reason
+                continue
             try:
                 run_table(table, scale, folder, work, seed=seed, tell=tell)
-            except (DataError, MissingExtraError) as error:
+            except (ArtifactError, DataError, MissingExtraError) as error:
                 lacking[table.name] = str(error)
     return lacking
 
@@ -149,19 +158,20 @@ def run_all(
 def _claimed(place: Path) -> Iterator[bool]:
     """Make a run's folder this process's own; False where another has it. It goes with the end."""
     place.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{place}.lock", blocking=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        yield False
-        return
-    try:
+    lock = Path(f"{place}.lock")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(lock, wait=False))
+        except Timeout:
+            yield False
+            return
         yield True
-        shutil.rmtree(place, ignore_errors=True)
-        attempts_file(place).unlink(missing_ok=True)
-        Path(lock.lock_file).unlink(missing_ok=True)
-    finally:
-        lock.release()
+        # The others may still be reading.
+        meet()
+        if is_first():
+            shutil.rmtree(place, ignore_errors=True)
+            attempts_file(place).unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
 
 
 def measured_elsewhere(folder: Path, scale: Scale, seed: int, spec_hash: str) -> Result | None:
@@ -174,24 +184,51 @@ def measured_elsewhere(folder: Path, scale: Scale, seed: int, spec_hash: str) ->
         spec_hash: Of the settings.
     """
     for path in sorted(folder.glob(f"*/{scale}/*.{seed}.json")):
-        result = read_result(path)
-        if result.spec_hash == spec_hash:
-            return result
+        # What is wrong with another table's files is said where that table is asked for.
+        with suppress(ArtifactError):
+            result = read_result(path)
+            if result.spec_hash == spec_hash:
+                return result
     return None
+
+
+def _refused(table: Table) -> str | None:
+    """Why these processes can't measure a table together; None where they can."""
+    if are_several() and not kind_named(table.kind).together:
+        return (
+            f"{table.name} is measured by one process, and several were started; start it alone, "
+            "such as with accelerate launch --num_processes 1"
+        )
+    return None
+
+
+def _require_folders(*folders: Path) -> None:
+    """Hours of work must not end at a folder that can't be written to."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArtifactError(f"can't write into {folder}: {error}") from error
+
+
+def _write(folder: Path, table: Table, arm: Arm, result: Result) -> None:
+    if is_first():
+        write_result(folder, table, arm, result)
+    meet()
 
 
 def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> Result:
     settings = table.settings(arm, scale)
     # Before the run: files may be edited while it goes on.
     source = source_hash()
-    earlier = begin_attempt(place, source)
+    earlier = agreed(begin_attempt(place, source) if is_first() else Earlier(0, ()))
     began = time.monotonic()
     measured = kind_named(table.kind).measure(table.settings(arm, scale), seed, place)
-    unknown = [metric.name for metric in table.metrics if metric.name not in measured.metrics]
+    known = {**measured.metrics, **measured.timings}
+    unknown = [metric.name for metric in table.metrics if metric.name not in known]
     require(
         len(unknown) < len(table.metrics),
-        f"{table.kind} measures none of {', '.join(unknown)}; it measures "
-        f"{', '.join(measured.metrics)}",
+        f"{table.kind} measures none of {', '.join(unknown)}; it measures {', '.join(known)}",
     )
     return Result(
         table=table.name,
@@ -202,6 +239,7 @@ def _measured(table: Table, arm: Arm, scale: Scale, seed: int, place: Path) -> R
         spec_hash=table.spec_hash(arm, scale),
         source_hash="+".join(dict.fromkeys((*earlier.sources, source))),
         metrics=measured.metrics,
+        timings=measured.timings,
         details=measured.details,
         seconds=round(earlier.seconds + time.monotonic() - began, 2),
         machine=machine(),

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from smalti.artifacts import MANIFEST, TENSORS, as_path
@@ -63,11 +62,6 @@ def free_place(run_directory: str | Path) -> Path:
         ArtifactError,
     )
     return place
-
-
-def writes() -> bool:
-    """Whether this process is the one of several that writes the model."""
-    return not dist.is_initialized() or dist.get_rank() == 0
 
 
 def place_of_model(path: str | Path) -> Path:

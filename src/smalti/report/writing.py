@@ -13,7 +13,9 @@ from smalti.report.page import Report
 def check_page(path: Path) -> None:
     """Refuse a place that a page can't be written to, before work is put into it."""
     require(
-        not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK),
+        (path.is_file() or not path.exists())
+        and path.parent.is_dir()
+        and os.access(path.parent, os.W_OK),
         f"can't write the page {path}: name a file in a directory that can be written to",
         ArtifactError,
     )

@@ -19,7 +19,7 @@ from smalti.experiments.fine_tuned.subjects import Subject
 
 Figures = dict[str, float]
 # These add up over tasks; the mean is taken of all others.
-SUMS = ("fit_seconds", "recovery_seconds", "inference_seconds")
+TIMINGS = ("fit_seconds", "recovery_seconds", "inference_seconds")
 # These are shown for each task too.
 SINGLE = ("score", "loss", "accuracy", "share", "parameter_share", "sentence_coverage")
 
@@ -57,7 +57,7 @@ def over_tasks(found: Mapping[str, Figures]) -> Figures:
     made: Figures = {}
     for name in names:
         values = [figures[name] for figures in found.values() if name in figures]
-        made[name] = sum(values) if name in SUMS else mean(values)
+        made[name] = sum(values) if name in TIMINGS else mean(values)
     made["average"] = made.pop("score")
     if found.keys() >= set(LEARNED):
         made["average_learned"] = mean(found[task]["score"] for task in LEARNED)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from smalti.registry import Registry
 
@@ -18,16 +18,24 @@ class Measured:
     """What a run gave.
 
     Args:
-        metrics: Numbers by name.
+        metrics: Numbers by name; the same seed gives the same.
         details: Plain data for pictures, such as figures over training.
+        timings: What took how long, and what follows from it; no two runs agree on that.
     """
 
     metrics: Mapping[str, float]
     details: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
 
 
 class Kind(ABC):
-    """A way from settings to numbers."""
+    """A way from settings to numbers.
+
+    ``together`` says whether several processes can share the work; each then measures, and the
+    first writes.
+    """
+
+    together: ClassVar[bool] = False
 
     @abstractmethod
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:

@@ -10,7 +10,7 @@ from typing import Any
 from filelock import Timeout
 
 from smalti.artifacts import write_file
-from smalti.experiments.fine_tuned.measuring import measured, over_tasks
+from smalti.experiments.fine_tuned.measuring import TIMINGS, measured, over_tasks
 from smalti.experiments.fine_tuned.settings import FineTunedSettings
 from smalti.experiments.fine_tuned.subjects import prepared
 from smalti.experiments.kinds.base import Kind, Measured, kinds, shared_place
@@ -40,4 +40,6 @@ class FineTuned(Kind):
         found, words = {}, {}
         for task, file in files.items():
             found[task], words[task] = json.loads(file.read_text())
-        return Measured(over_tasks(found), {"tasks": found, "tables": words})
+        figures = over_tasks(found)
+        timings = {name: figures.pop(name) for name in TIMINGS if name in figures}
+        return Measured(figures, {"tasks": found, "tables": words}, timings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -33,6 +33,8 @@ GAP_IMAGES = 256
 class Images(Kind):
     """Settings are those of ``AutoencoderConfig``, and ``limit``: how many test images to use."""
 
+    together: ClassVar[bool] = True
+
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
         """Train by a config, measure the test images."""
         limit = settings.pop("limit", None)
@@ -58,10 +60,10 @@ class Images(Kind):
             **_gap(run, images.pixels[:GAP_IMAGES]),
             **_on_the_way(course, config.training.steps or 0),
             **_numbers(run.autoencoder),
-            "training_seconds": sum(stage.seconds for stage in outcome.stages.values()),
         }
+        seconds = sum(stage.seconds for stage in outcome.stages.values())
         details = {"part": part, "evaluation": found.as_dict(), "course": course}
-        return Measured(metrics, details)
+        return Measured(metrics, details, {"training_seconds": seconds})
 
 
 def _quality(found: Evaluation) -> dict[str, float]:

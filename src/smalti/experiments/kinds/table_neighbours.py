@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -30,6 +30,8 @@ class TableNeighbours(Kind):
     Without ``embedding`` the full table is compared with one of another seed: how many
     neighbours stay says little, unless it is known how many a second training keeps.
     """
+
+    together: ClassVar[bool] = True
 
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
         """Train a full table and another one, and look for the nearest rows in both."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from smalti.artifacts import MANIFEST
 from smalti.errors import ConfigError, require
 from smalti.recipes.run_directories import FOLDER, weights_digest
@@ -21,6 +19,7 @@ from smalti.recipes.translation import (
     train_translation_run,
 )
 from smalti.recipes.translation.text_sets import find_file
+from smalti.together import is_first, locked, meet
 
 # In the teacher's directory; the same that ``smalti distill`` writes.
 DISTILLED = "distilled.txt"
@@ -41,9 +40,10 @@ class Teacher:
     def distilled(self) -> Path:
         """What it makes of the sentences that it was trained on; translated where missing."""
         made = self.place / DISTILLED
-        with FileLock(f"{made}.lock"):
-            if not made.exists():
+        with locked(f"{made}.lock"):
+            if is_first() and not made.exists():
                 distill(self.run, find_file(self.run.config.data.source), made, resume=True)
+            meet()
         return made
 
     def given_to(self, pupil: TranslationRun) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def teacher_of(config: TranslationConfig, folder: Path) -> Teacher:
     folder.mkdir(parents=True, exist_ok=True)
     settings = json.dumps(config.model_dump(mode="json"), sort_keys=True)
     place = folder / f"teacher-{hashlib.sha256(settings.encode()).hexdigest()[:16]}"
-    with FileLock(f"{place}.lock"):
+    with locked(f"{place}.lock"):
         found = _trained_by(config, folder)
         if found is not None:
             return found

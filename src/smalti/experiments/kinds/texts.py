@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, ClassVar
 
 from smalti.analysis import CodeGroup, change_rate, code_distribution, rank
 from smalti.embeddings.coded import CodedTable
@@ -36,6 +36,8 @@ TASKS: dict[str, tuple[type[TableTaskConfig], Callable[..., Learned]]] = {
 @kinds.register("texts")
 class Texts(Kind):
     """Settings are ``task`` and those of its config."""
+
+    together: ClassVar[bool] = True
 
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
         """Train, export the table, measure the test texts and the codes."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
@@ -108,6 +108,8 @@ class Translation(Kind):
     its quantizer, leaves them to their defaults: so an arm drops what the base says.
     """
 
+    together: ClassVar[bool] = True
+
     def measure(self, settings: dict[str, Any], seed: int, place: Path) -> Measured:
         """Train by a config, measure the test sentences with one thread."""
         unseen = as_settings(UnseenSettings, settings.pop("unseen"))
@@ -119,14 +121,14 @@ class Translation(Kind):
         if settings["model"] is None:
             require(teacher is not None, "expected a model, or a teacher to measure; got neither")
             assert teacher is not None  # required above
-            run, figures, curve = teacher.run, dict[str, float](), list[dict[str, Any]]()
+            run, spent, curve = teacher.run, dict[str, float](), list[dict[str, Any]]()
         else:
             if lessons is not None and teacher is not None:
                 _take(settings, lessons, teacher)
             settings["model"] = _without_none(settings["model"])
             config = as_settings(TranslationConfig, {"kind": "translation", **settings})
             config = config.with_seed(seed)
-            run, figures, curve = _trained(config, place)
+            run, spent, curve = _trained(config, place)
         pairs = _pairs(run, unseen)
         with one_thread():
             found = _evaluated(run, pairs, unseen.lengths, teacher)
@@ -134,10 +136,8 @@ class Translation(Kind):
         metrics = {
             **_scores(found),
             **_latents(found),
-            **times,
             **_size(run, found),
             **{f"valid_{name}": value for name, value in run.figures[STAGE].items()},
-            **figures,
         }
         return Measured(
             # A run that went astray may end in numbers that are none.
@@ -147,6 +147,7 @@ class Translation(Kind):
                 "curve": curve,
                 "teacher": None if teacher is None else teacher.given_to(run),
             },
+            {**times, **spent},
         )
 
 

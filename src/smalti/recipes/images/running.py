@@ -24,8 +24,8 @@ from smalti.recipes.run_directories import (
     free_place,
     named,
     weights_digest,
-    writes,
 )
+from smalti.together import is_first, meet
 from smalti.training import train
 
 
@@ -90,8 +90,9 @@ def train_run(
     figures = {name: dict(outcome.evaluation) for name, outcome in stages.items()}
     size = (images.train.shape[1], images.train.shape[2])
     run = Run(config, autoencoder.cpu(), priors, size, images.fingerprint, figures)
-    if writes():
+    if is_first():
         save_run(run, place)
+    meet()
     return RunOutcome(True, stages, place / FOLDER)
 
 

@@ -16,7 +16,6 @@ from smalti.recipes.run_directories import (
     free_place,
     named,
     weights_digest,
-    writes,
 )
 from smalti.recipes.translation.config import TranslationConfig
 from smalti.recipes.translation.saved_run import (
@@ -28,6 +27,7 @@ from smalti.recipes.translation.tables import count_of, export_tables, new_table
 from smalti.recipes.translation.task import TranslationTask
 from smalti.recipes.translation.text_sets import as_tokens, read_training_texts
 from smalti.recipes.translation.tuning import chosen_decoding
+from smalti.together import is_first, meet
 from smalti.training import train
 from smalti.translation import Translator, build_translator
 
@@ -97,8 +97,9 @@ def train_translation_run(
         fingerprint=texts.fingerprint,
         figures={STAGE: dict(outcome.evaluation), "decoding": tuned},
     )
-    if writes():
+    if is_first():
         save_translation_run(run, place)
+    meet()
     return RunOutcome(True, {STAGE: outcome}, place / FOLDER, tuned)
 
 
