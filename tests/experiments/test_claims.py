@@ -100,7 +100,7 @@ def test_a_claim_whose_premise_fails_cannot_be_tested() -> None:
     alive = Less("error", "b", "a")
     verdict = judge(Claim("", (Less("rate", "b", "a"),), assumes=(alive,)), FOUND)
     assert verdict.word == "can't be tested here"
-    assert verdict.evidence == ("what it takes is not so here: error: b 3.5 >= a 1.5",)
+    assert verdict.evidence == ("its premise fails here: error: b 3.5 >= a 1.5",)
     assert judge(
         Claim("", (Less("rate", "b", "a"),), assumes=(Less("error", "a", "b"),)), FOUND
     ) == (judge(Claim("", (Less("rate", "b", "a"),)), FOUND))

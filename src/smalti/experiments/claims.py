@@ -81,7 +81,7 @@ def judge(
     taken = [outcome for _, outcome in seen[: len(claim.assumes)]]
     decisive = seen[len(claim.assumes) :]
     refuted = tuple(
-        f"what it takes is not so here: {outcome.told}" for outcome in taken if not outcome.came_out
+        f"its premise fails here: {outcome.told}" for outcome in taken if not outcome.came_out
     )
     if refuted:
         return Verdict("can't be tested here", refuted, min(outcome.seeds for outcome in taken))

@@ -24,8 +24,8 @@ seeds, with the standard deviation in brackets. A claim holds where all of its c
 out and no seeds overlap, and in part where some do or only means come out in the right order.
 A claim has to show itself: where no mean comes out it does not hold, whether or not seeds overlap.
 Arms that share a fine-tuned model, and metrics of one arm, are compared seed by seed.
-A claim can't be tested where its data are not to be had, or where what it takes is not so, such
-as models that have learned something. The column of seeds has the fewest of the arms that are
+A claim can't be tested where its data are not to be had, or where its premise fails, such as
+that models have learned something. The column of seeds has the fewest of the arms that are
 compared: with one, a verdict is a first finding. What is not in a paper is our own question.
 What is wrong or silent in the papers beside their tables is in
 [papers-notes.md](papers-notes.md).

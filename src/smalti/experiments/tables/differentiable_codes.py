@@ -182,7 +182,7 @@ OVERLAP = Metric("overlap", "share of the 10 neighbours in the full table", "hig
 SHARED = Metric("shared_codes", "codes shared with the nearest word", "neither")
 CHANCE = Metric("shared_by_chance", "codes that any two words share", "neither")
 COSINE = Metric("cosine", "mean cosine of the 10 nearest", "neither")
-FULL_COSINE = Metric("full_cosine", "the same in the full table", "neither")
+FULL_COSINE = Metric("full_cosine", "mean cosine of the 10 nearest, full table", "neither")
 CONTROL = "full, another start"
 
 declare(

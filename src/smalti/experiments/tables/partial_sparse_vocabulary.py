@@ -89,6 +89,11 @@ declare(
         ),
         unit="rows that occur are counted in the whole training set; here in the nine tenths to "
         "learn from, of QNLI in 1,800 pairs",
+        labels={
+            f"{way}_off_{task}": f"{task}, {of} covered, points from what is printed"
+            for way, of in (("tokens", "tokens"), ("padded_tokens", "tokens and padding"))
+            for task in COVERED_TASKS
+        },
         claims=(
             Claim(
                 "The token coverage that is printed is that of the texts.",
