@@ -23,7 +23,7 @@ def test_every_arm_of_a_table_runs_tiny(table: Table, tmp_path: Path) -> None:
             raise
         pytest.skip(str(error))
     assert {result.arm for result in made} == {arm.name for arm in table.arms_at("tiny")}
-    measured = {name for result in made for name in result.metrics}
+    measured = {name for result in made for name in (*result.metrics, *result.timings)}
     assert {metric.name for metric in table.metrics} <= measured
     for claim in table.claims:
         assert {one.metric for one in claim.comparisons()} <= measured

@@ -106,6 +106,19 @@ def test_a_signal_ends_a_run_with_a_checkpoint_and_a_word(
     assert told(run) == told(whole / "run")
 
 
+def test_a_signal_in_the_last_evaluation_is_heard_and_nothing_is_told_twice(
+    trainer: Trainer, whole: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    end = trainer(settings=SETTINGS, task={**TASK, "events": {"SIGTERM": -20}}, run=run)
+    assert "stopped by SIGTERM after step 20" in end.said[0]
+    assert "[false, 20]" in end.said[0]
+    end = trainer(settings=SETTINGS, task=TASK, run=run, resume=True, out=tmp_path / "weights")
+    assert "[true, 20]" in end.said[0]
+    assert_same(weights(whole / "weights"), weights(tmp_path / "weights"))
+    assert told(run) == told(whole / "run")
+
+
 def test_a_loss_that_is_no_number_stops_the_run_and_leaves_its_checkpoints(
     trainer: Trainer, whole: Path, tmp_path: Path
 ) -> None:

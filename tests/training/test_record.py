@@ -20,11 +20,13 @@ def steps(run: Path) -> list[int]:
 
 
 def test_lines_after_the_checkpoint_are_cut_away(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "deep" / "run", keep_through=0)
+    journal = Journal(tmp_path / "deep" / "run", told={})
     for step in (2, 4, 4, 6):
         journal.write("train", step, {"loss": 1.0 / step})
+    # Told after the checkpoint of its step was written.
+    journal.write("evaluate", 4, {"loss": 1.0})
     journal.close()
-    journal = Journal(tmp_path / "deep" / "run", keep_through=4)
+    journal = Journal(tmp_path / "deep" / "run", told={"train": 4})
     journal.write("train", 6, {"loss": 0.0})
     journal.close()
     assert steps(tmp_path / "deep" / "run") == [2, 4, 4, 6]
@@ -35,12 +37,12 @@ def test_a_line_that_was_half_written_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     file.write_text('{"step": 1, "kind": "train"}\n{"step": 2, "ki')
     assert steps(tmp_path) == [1]
-    Journal(tmp_path, keep_through=9).close()
+    Journal(tmp_path, told={"train": 9}).close()
     assert file.read_text() == '{"step": 1, "kind": "train"}\n'
 
 
 def test_numbers_that_json_lacks_become_null(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, keep_through=0)
+    journal = Journal(tmp_path, told={})
     journal.write("evaluate", 1, {"metrics": {"a": float("nan"), "b": float("-inf"), "c": 1}})
     journal.close()
     text = (tmp_path / "journal.jsonl").read_text()
@@ -58,11 +60,11 @@ def test_tensorboard_reads_what_is_written_and_forgets_what_came_after(tmp_path:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     settings = TrainingSettings(steps=1, tensorboard=True)
-    record = Record(tmp_path, settings, keep_through=0)
+    record = Record(tmp_path, settings, step=0, told={})
     for step in (1, 2, 3):
         record.figures("train", step, 0, {"loss": float(step)}, learning_rate=0.5)
     record.close()
-    record = Record(tmp_path, settings, keep_through=2)
+    record = Record(tmp_path, settings, step=2, told={"train": 2})
     record.figures("train", 3, 0, {"loss": 30.0})
     record.close()
     board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
@@ -76,7 +78,7 @@ def test_tensorboard_reads_what_is_written_and_forgets_what_came_after(tmp_path:
 
 def test_pictures_are_png_files(tmp_path: Path) -> None:
     images = pytest.importorskip("PIL.Image")
-    record = Record(tmp_path, TrainingSettings(steps=1, picture_every=1), keep_through=0)
+    record = Record(tmp_path, TrainingSettings(steps=1, picture_every=1), step=0, told={})
     picture = torch.arange(24, dtype=torch.uint8).view(2, 4, 3)
     record.picture(7, 0, picture)
     with pytest.raises(ShapeError, match="expected a picture"):

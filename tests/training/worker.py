@@ -42,7 +42,8 @@ class Reconstruction:
         settings: Of the training.
         noise: Whether there is dropout and augmentation.
         quantizer: Settings of a codebook that learns with the optimizer's steps.
-        events: What happens in which step: a signal's name, or ``"nan"``.
+        events: What happens in which step: a signal's name, or ``"nan"``; below zero, in the
+            evaluation after that step.
         rank: The process to which it happens; None for all.
         ballast: Bytes of a buffer that makes checkpoints large.
         spare: Whether there are parameters that no step uses.
@@ -114,6 +115,7 @@ class Reconstruction:
 
     def evaluate(self) -> dict[str, float]:
         """The error of all rows; it draws numbers, as a careless evaluation does."""
+        self._happen(self.events.get(-self.seen))
         torch.rand(3), np.random.rand(3), random.random()
         return {"error": float((self.decoder(self.encoder(self.rows)) - self.rows).square().mean())}
 

@@ -19,15 +19,15 @@ class Journal:
 
     Args:
         run: The directory of the run.
-        keep_through: Lines of later steps are removed: they will be written again by a run
-            that goes on from there.
+        told: The last step of each kind of line that a run which goes on knows of; later lines
+            are removed, since it will write them again.
     """
 
-    def __init__(self, run: Path, keep_through: int) -> None:
+    def __init__(self, run: Path, told: Mapping[str, int]) -> None:
         self.path = run / FILE
         try:
             run.mkdir(parents=True, exist_ok=True)
-            kept = [line for line in self._lines() if _step_of(line) <= keep_through]
+            kept = [line for line in self._lines() if _is_known(line, told)]
             write_file(self.path, "".join(f"{line}\n" for line in kept).encode())
             # Without a buffer: a line is in the file when it is written, or fails now.
             self._file = self.path.open("ab", buffering=0)
@@ -66,6 +66,11 @@ def read_journal(run: str | Path) -> list[dict[str, Any]]:
     except (OSError, ValueError) as error:
         raise DataError(f"can't read the journal {path}: {error}") from error
     return [json.loads(line) for line in lines if _step_of(line) < math.inf]
+
+
+def _is_known(line: str, told: Mapping[str, int]) -> bool:
+    step = _step_of(line)
+    return step < math.inf and step <= told.get(json.loads(line).get("kind", ""), 0)
 
 
 def _step_of(line: str) -> float:

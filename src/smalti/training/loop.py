@@ -146,6 +146,8 @@ class _Training:
             stopped = self._steps(signals)
             if not stopped:
                 self._report(final=True)
+                # A signal that came while this was told is for what the caller does next, too.
+                stopped = any(self.processes.gather(signals.came()))
         finally:
             self.reporter.close()
         path = self._keep()

@@ -19,15 +19,18 @@ class Record:
     Args:
         run: The directory of the run.
         settings: What to write.
-        keep_through: What was written of later steps is forgotten.
+        step: From which the run goes on; what was drawn of later steps is forgotten.
+        told: See :class:`Journal`.
     """
 
-    def __init__(self, run: Path, settings: TrainingSettings, keep_through: int) -> None:
+    def __init__(
+        self, run: Path, settings: TrainingSettings, step: int, told: Mapping[str, int]
+    ) -> None:
         # First what may be missing, so that nothing is touched when it is.
         self._pictures = None if settings.picture_every is None else Pictures(run)
         wanted = is_installed() if settings.tensorboard is None else settings.tensorboard
-        self._board = Board(run, keep_through) if wanted else None
-        self._journal = Journal(run, keep_through)
+        self._board = Board(run, step) if wanted else None
+        self._journal = Journal(run, told)
 
     def figures(
         self, kind: str, step: int, epoch: int, metrics: Mapping[str, float], **more: float

@@ -45,7 +45,7 @@ class Reporter:
     def open(self, run: Path, step: int) -> None:
         """Write to the directory of a run, which goes on from ``step``."""
         if self.processes.first:
-            self._record = Record(run, self.settings, keep_through=step)
+            self._record = Record(run, self.settings, step, self._told)
 
     def close(self) -> None:
         """Close all files."""
