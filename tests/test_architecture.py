@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "smalti"
 # From the ground up; a room may import from floors below its own, and from itself.
 FLOORS = [
     {"errors"},
-    {"registry", "progress"},
+    {"registry", "progress", "together"},
     {"specs"},
     {"artifacts"},
     {"layers", "codes", "training", "data"},
