@@ -181,6 +181,18 @@ def test_a_table_without_results_says_what_runs_it(tmp_path: Path) -> None:
     assert drawings([TABLE], "laptop", tmp_path) == {}
 
 
+def test_results_of_the_tiny_scale_say_that_they_settle_no_claim(tmp_path: Path) -> None:
+    said = "settle no claim"
+    for scale, tells in [("tiny", True), ("laptop", False)]:
+        asked = ["reproduce", "dpq-rank", "--show", "--scale", scale, "--results", str(tmp_path)]
+        assert (said in CliRunner().invoke(app, asked).output) == tells
+        for suffix in [".html", ".md"]:
+            written = tmp_path / f"{scale}{suffix}"
+            asked = ["reproduce", "--page", str(written), "--scale", scale]
+            assert CliRunner().invoke(app, [*asked, "--results", str(tmp_path)]).exit_code == 0
+            assert (said in written.read_text()) == tells
+
+
 def test_only_a_metric_of_the_table_can_be_drawn() -> None:
     with pytest.raises(ConfigError, match="no metric"):
         declare(dataclasses.replace(TABLE, name="other", drawn=(ByArm("beauty"),)))

@@ -107,6 +107,8 @@ def _section(one: dict[str, Any], figures: Mapping[str, Figure]) -> Iterator[str
     yield f"### {one['table']}"
     yield ""
     yield f"{one['title']} ({one['where']}). Scale: {one['scale']}."
+    if one["caveat"]:
+        yield one["caveat"]
     if one["unit"]:
         yield f"The paper's numbers: {one['unit']}."
     yield ""

@@ -10,7 +10,7 @@ from typing import Any
 from smalti.experiments.claims import judge
 from smalti.experiments.results import Result, measurements, read_results
 from smalti.experiments.running import missing
-from smalti.experiments.table import Scale, Table
+from smalti.experiments.table import CAVEATS, Scale, Table
 
 # Larger numbers count something.
 COUNT = 1000
@@ -53,6 +53,7 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
         "where": table.where,
         "title": table.title,
         "scale": scale,
+        "caveat": CAVEATS.get(scale, ""),
         "unit": table.unit,
         "minutes": table.minutes.get(scale),
         "untestable": table.untestable,
