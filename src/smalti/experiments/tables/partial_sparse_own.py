@@ -101,7 +101,7 @@ declare(
         paired=True,
         base=FINE_TUNED,
         scales=SCALES,
-        seeds={"paper": 3},
+        seeds={"laptop": 3, "paper": 3},
         # A search and teaching take more than half an hour, the other arms some minutes.
         minutes={"tiny": 0.05, "laptop": 20, "paper": 120},
         arms=_arms(),
