@@ -137,6 +137,7 @@ declare(
             ANNEALED: LONGER,
         },
         scales={**POOL_SCALES, "tiny": {**POOL_SCALES["tiny"], "training.evaluate_every": 2}},
+        seeds={"laptop": 3},
         minutes={"tiny": 0.1, "laptop": 8, "paper": 900},
         arms=(
             Arm("adaptive", adaptive(), printed("cifar10", BEST["cifar10"][2]), at=WIDER),
