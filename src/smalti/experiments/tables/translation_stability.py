@@ -45,6 +45,7 @@ declare(
         kind="translation",
         base=LATENT,
         scales={scale: {**SHORTER_SCALES[scale], **LARGER[scale]} for scale in SHORTER_SCALES},
+        seeds={"laptop": 3},
         minutes={"tiny": 0.05, "laptop": SHORTER_MINUTES, "paper": 6000},
         arms=(
             Arm("hard EM", hard()),
