@@ -19,7 +19,7 @@ from smalti.experiments.drawings import drawings, figures_of
 from smalti.experiments.figures import Against, ByArm, OverSteps, PartsOverSteps
 from smalti.experiments.page import page, write_page
 from smalti.experiments.report_page import report_of
-from smalti.experiments.results import write_result
+from smalti.experiments.results import read_results, write_result
 from smalti.experiments.table import declare
 
 ROOT = Path(__file__).parent.parent.parent
@@ -191,6 +191,30 @@ def test_results_of_the_tiny_scale_say_that_they_settle_no_claim(tmp_path: Path)
             asked = ["reproduce", "--page", str(written), "--scale", scale]
             assert CliRunner().invoke(app, [*asked, "--results", str(tmp_path)]).exit_code == 0
             assert (said in written.read_text()) == tells
+
+
+@pytest.mark.parametrize(
+    ("teachers", "says"),
+    [
+        ({"depthwise 5 x 64": "aa", "repeated 5 x 64": "aa"}, None),
+        ({"depthwise 5 x 64": "ab", "repeated 5 x 64": "ab"}, "arms of one seed had the same"),
+        ({"depthwise 5 x 64": "aa", "repeated 5 x 64": "ab"}, "with seed 1 arms are compared"),
+    ],
+)
+def test_a_page_says_where_models_had_different_teachers(
+    tmp_path: Path, teachers: dict[str, str], says: str | None
+) -> None:
+    for arm, letters in teachers.items():
+        own = TABLE.arm(arm)
+        add_results(tmp_path, arm, [5.0, 5.2])
+        for result, weights in zip(
+            read_results(tmp_path, TABLE, "laptop")[arm], letters, strict=True
+        ):
+            taught = {"teacher": {"weights": weights}}
+            write_result(tmp_path, TABLE, own, dataclasses.replace(result, details=taught))
+    text = page([TABLE], "laptop", tmp_path)
+    assert ("2 trainings of one teacher" in text) == (says is not None)
+    assert says is None or says in text
 
 
 def test_only_a_metric_of_the_table_can_be_drawn() -> None:

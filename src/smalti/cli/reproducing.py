@@ -126,8 +126,8 @@ def _print(content: dict[str, Any]) -> None:
     show(rows, False, whole=True)
     if content["unit"]:
         typer.echo(f"the paper's numbers: {content['unit']}")
-    if content["caveat"]:
-        typer.echo(f"{content['scale']}: {content['caveat']}")
+    for line in content["caveats"]:
+        typer.echo(f"beware: {line}")
     for claim in content["claims"]:
         typer.echo(f"{claim['verdict']}: {claim['claim']}")
         for line in claim["evidence"]:

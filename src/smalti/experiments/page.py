@@ -107,8 +107,7 @@ def _section(one: dict[str, Any], figures: Mapping[str, Figure]) -> Iterator[str
     yield f"### {one['table']}"
     yield ""
     yield f"{one['title']} ({one['where']}). Scale: {one['scale']}."
-    if one["caveat"]:
-        yield one["caveat"]
+    yield from one["caveats"]
     if one["unit"]:
         yield f"The paper's numbers: {one['unit']}."
     yield ""

@@ -12,7 +12,7 @@ from smalti.analysis.figures import Figure, Listing
 from smalti.experiments.claims import Word
 from smalti.experiments.drawings import by_arm, figures_of
 from smalti.experiments.summary import shown, summary
-from smalti.experiments.table import CAVEATS, Scale, Table
+from smalti.experiments.table import Scale, Table
 from smalti.report import Headline, Report
 
 # Counted at the head of the page.
@@ -52,9 +52,7 @@ def report_of(tables: Iterable[Table], scale: Scale, folder: Path) -> Report:
             _finding(one, list(figures_of(table, scale, folder).values()))
             for table, one in zip(every, summaries, strict=True)
         ],
-        notes=[
-            f"Scale: {scale}. {CAVEATS.get(scale, 'A verdict on one seed is a first finding.')}"
-        ],
+        notes=[f"Scale: {scale}. A verdict on one seed is a first finding."],
         chapters={
             f"{paper[0].upper()}{paper[1:]}": [
                 one["table"] for one in summaries if one["paper"] == paper
@@ -71,7 +69,11 @@ def _finding(one: dict[str, Any], drawn: list[Figure]) -> Finding:
     elif not any(row["seeds"] for row in one["arms"]):
         caption = f"Not measured yet: smalti reproduce {one['table']} --scale {one['scale']}."
     return Finding(
-        one["table"], f"{one['title']} ({one['where']})", caption, one, tuple(_figures(one, drawn))
+        one["table"],
+        f"{one['title']} ({one['where']})",
+        " ".join([*one["caveats"], caption]).rstrip(),
+        one,
+        tuple(_figures(one, drawn)),
     )
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from smalti.experiments.caveats import caveats
 from smalti.experiments.claims import judge
 from smalti.experiments.results import Result, measurements, read_results
 from smalti.experiments.running import missing
-from smalti.experiments.table import CAVEATS, Scale, Table
+from smalti.experiments.table import Scale, Table
 
 # Larger numbers count something.
 COUNT = 1000
@@ -53,7 +54,7 @@ def summary(table: Table, scale: Scale, folder: Path) -> dict[str, Any]:
         "where": table.where,
         "title": table.title,
         "scale": scale,
-        "caveat": CAVEATS.get(scale, ""),
+        "caveats": list(caveats(scale, results)),
         "unit": table.unit,
         "minutes": table.minutes.get(scale),
         "untestable": table.untestable,

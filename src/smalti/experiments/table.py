@@ -18,11 +18,6 @@ from smalti.registry import hint
 Scale = Literal["tiny", "laptop", "paper"]
 # From seconds to days: a test, two cores, the published setting.
 SCALES: tuple[Scale, ...] = ("tiny", "laptop", "paper")
-# What a reader of results has to know of the scale they were made at.
-CAVEATS: dict[Scale, str] = {
-    "tiny": "A few steps, mostly on small data in the place of what titles name: they show that "
-    "tables run, and settle no claim."
-}
 
 
 @dataclass(frozen=True)
