@@ -210,10 +210,10 @@ def test_a_page_says_where_models_had_different_teachers(
         for result, weights in zip(
             read_results(tmp_path, TABLE, "laptop")[arm], letters, strict=True
         ):
-            taught = {"teacher": {"weights": weights}}
+            taught = {"teacher": {"weights": weights, "config": {}}}
             write_result(tmp_path, TABLE, own, dataclasses.replace(result, details=taught))
     text = page([TABLE], "laptop", tmp_path)
-    assert ("2 trainings of one teacher" in text) == (says is not None)
+    assert ("2 trainings of a teacher" in text) == (says is not None)
     assert says is None or says in text
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from smalti.experiments.results import Result
 from smalti.experiments.table import Scale
@@ -22,9 +24,9 @@ def caveats(scale: Scale, results: Mapping[str, Sequence[Result]]) -> Iterator[s
     """
     if scale in OF_SCALE:
         yield OF_SCALE[scale]
-    pupils = _by_teacher(results)
-    if len(pupils) > 1:
-        seeds = [{result.seed for result in group} for group in pupils]
+    for seeds in _seeds_by_teacher(results):
+        if len(seeds) == 1:
+            continue
         mixed = sorted(seed for seed in set.union(*seeds) if sum(seed in own for own in seeds) > 1)
         within = (
             f"with seed {' and '.join(map(str, mixed))} arms are compared that had different ones"
@@ -32,18 +34,20 @@ def caveats(scale: Scale, results: Mapping[str, Sequence[Result]]) -> Iterator[s
             else "arms of one seed had the same"
         )
         yield (
-            f"The models learned from {len(pupils)} trainings of one teacher, which had the same "
-            f"settings and other roundings: {within}. Results name their teacher by its hash; "
-            "with another one the numbers are others."
+            f"The models learned from {len(seeds)} trainings of a teacher with the same settings: "
+            f"{within}. Results name their teacher by its hash; with another one the numbers are "
+            "others."
         )
 
 
-def _by_teacher(results: Mapping[str, Sequence[Result]]) -> list[list[Result]]:
-    """Results of models that had a teacher, those with most pupils first."""
-    found: dict[str, list[Result]] = {}
-    for own in results.values():
-        for result in own:
-            teacher = result.details.get("teacher")
-            if teacher is not None:
-                found.setdefault(teacher["weights"], []).append(result)
-    return sorted(found.values(), key=len, reverse=True)
+def _seeds_by_teacher(results: Mapping[str, Sequence[Result]]) -> Iterator[list[set[int]]]:
+    """For each settings of teachers: the seeds of their pupils, a set for each training."""
+    found: dict[str, dict[str, set[int]]] = {}
+    for result in chain.from_iterable(results.values()):
+        teacher = result.details.get("teacher")
+        if teacher is not None:
+            settings = json.dumps(teacher["config"], sort_keys=True)
+            trainings = found.setdefault(settings, {})
+            trainings.setdefault(teacher["weights"], set()).add(result.seed)
+    for trainings in found.values():
+        yield list(trainings.values())
